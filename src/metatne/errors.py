@@ -1,0 +1,132 @@
+"""Every error that MetaTNE raises on purpose, as one tree.
+
+    MetaTNEError
+    ├── InputError                the user can mend it; the command line exits with 2
+    │   ├── FileFormatError       a file is not what its format asks for
+    │   ├── GraphError            the graph cannot be used (empty, mismatched arrays)
+    │   │   └── GraphMismatchError    a model meets a graph it was not trained on
+    │   ├── UnknownNodeError      an id that the graph does not have
+    │   ├── SupportError          positives and negatives that make no task
+    │   ├── LabelError            a label that cannot be used (unknown name, too few holders)
+    │   ├── ConfigError           a setting that is not one, or out of range
+    │   ├── DatasetError          a data set that is not there, or not what it should be
+    │   ├── ModelFormatError      a saved model that cannot be read
+    │   ├── OutputExistsError     an output that would overwrite something
+    │   ├── MissingExtraError     an optional package that is not installed
+    │   └── NotFittedError        a model that was asked before it was fitted
+    └── RunError                  the run failed, not the input; exits with 1
+        ├── OutOfMemoryError      the run would not fit into memory, so it was not started
+        └── TrainingError         training cannot go on (a loss that is not finite)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MAX_SHOWN = 10
+
+
+class MetaTNEError(Exception):
+    """Base of all errors that MetaTNE raises on purpose."""
+
+
+class InputError(MetaTNEError):
+    """Something that the user gave cannot be used, and the message says what would be."""
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """One place in a file that could not be read."""
+
+    line: int
+    expected: str
+    found: str
+
+
+class FileFormatError(InputError):
+    """A file is not what its format asks for; every bad place is named, up to a limit."""
+
+    def __init__(self, path: object, bad_lines: Sequence[BadLine], *, num_bad: int | None = None) -> None:
+        self.path = str(path)
+        self.bad_lines = list(bad_lines)
+        self.num_bad = len(self.bad_lines) if num_bad is None else num_bad
+        shown = [
+            f"{self.path}:{bad.line}: expected {bad.expected}, found {bad.found}"
+            for bad in self.bad_lines[:MAX_SHOWN]
+        ]
+        if self.num_bad > len(shown):
+            shown.append(f"… and {self.num_bad - len(shown)} more bad lines in {self.path}")
+        super().__init__("\n".join(shown))
+
+
+class GraphError(InputError):
+    """The graph cannot be used."""
+
+
+class GraphMismatchError(GraphError):
+    """A model meets a graph that it was not trained on."""
+
+
+class UnknownNodeError(InputError):
+    """Ids that the graph does not have, each with the nearest ids that it has."""
+
+    def __init__(self, suggestions: dict[str, list[str]], *, where: str = "the graph") -> None:
+        self.suggestions = suggestions
+        lines = []
+        for name, near in list(suggestions.items())[:MAX_SHOWN]:
+            hint = f"; did you mean {', '.join(repr(n) for n in near)}?" if near else ""
+            lines.append(f"{where} has no node {name!r}{hint}")
+        if len(suggestions) > MAX_SHOWN:
+            lines.append(f"… and {len(suggestions) - MAX_SHOWN} more unknown nodes")
+        super().__init__("\n".join(lines))
+
+
+class SupportError(InputError):
+    """Positives and negatives that make no task."""
+
+
+class LabelError(InputError):
+    """A label that cannot be used."""
+
+
+class ConfigError(InputError):
+    """A setting that is not one, or that is out of its range."""
+
+
+class DatasetError(InputError):
+    """A data set that is not there, or is not what it should be."""
+
+
+class ModelFormatError(InputError):
+    """A saved model that cannot be read."""
+
+
+class OutputExistsError(InputError):
+    """An output that would overwrite something."""
+
+
+class MissingExtraError(InputError):
+    """An optional package that is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package!r}, which is not installed; "
+            f"install it with: pip install 'metatne[{extra}]'"
+        )
+
+
+class NotFittedError(InputError, ValueError, AttributeError):
+    """A model that was asked before it was fitted (scikit-learn's bases, so its tools know it)."""
+
+
+class RunError(MetaTNEError):
+    """The run failed, not the input."""
+
+
+class OutOfMemoryError(RunError):
+    """The run would not fit into memory, so it was not started."""
+
+
+class TrainingError(RunError):
+    """Training cannot go on."""

@@ -1,0 +1,55 @@
+"""What a reader hands on: edges and labels as they were written, by id, nothing dropped yet.
+
+Every reader ends here, and `build.build_graph` alone turns this into a `Graph`; so
+cleaning (symmetrising, self-loops, duplicates, isolated nodes) happens in one place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float32, Int8
+
+
+@dataclass(frozen=True)
+class RawEdges:
+    """Edges by id: `sources[e]` -- `targets[e]`, with an optional weight.
+
+    Ids are Arrow arrays, all of int64 or all of (large) strings.
+    """
+
+    sources: pa.Array
+    targets: pa.Array
+    weights: Float32[np.ndarray, " edge"] | None = None
+    is_directed: bool = False
+    """The file says that (a, b) is not (b, a); the store symmetrises it and says so."""
+
+    nodes: pa.Array | None = None
+    """All node ids in the order to keep, where the source lists them (isolated ones too)."""
+
+
+HOLDS, LACKS, UNKNOWN = 1, 0, -1
+"""The three states of a node and a label; the numbers are those of `RawLabels.states`."""
+
+
+@dataclass(frozen=True)
+class RawLabels:
+    """Statements "node, label, state" by id; a pair that is not stated is LACKS.
+
+    Nodes in `unannotated` were never looked at: all their unstated pairs are UNKNOWN.
+    """
+
+    nodes: pa.Array
+    labels: pa.Array
+    states: Int8[np.ndarray, " statement"] | None = None
+    """HOLDS for every statement when None."""
+
+    unannotated: pa.Array | None = None
+    names: list[str] = field(default_factory=list)
+    """Label names in the order to keep, where the source has one; else sorted by name
+    (numerically when all are integers)."""
+
+    source: str = "labels"
+    """Where the statements come from, for messages (a path, usually)."""
