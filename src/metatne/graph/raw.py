@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Float32, Int8
+from jaxtyping import Float32, Int8, Int64
 
 
 @dataclass(frozen=True)
@@ -53,3 +53,6 @@ class RawLabels:
 
     source: str = "labels"
     """Where the statements come from, for messages (a path, usually)."""
+
+    lines: Int64[np.ndarray, " statement"] | None = None
+    """The line of each statement in the source, for messages, where there are lines."""

@@ -1,0 +1,1 @@
+"""Graphs: read from files or memory, cleaned once, kept as immutable arrays."""

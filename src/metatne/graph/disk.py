@@ -1,0 +1,206 @@
+"""A graph on disk: `graph.json`, one `.npy` file an array, and `ids.arrow`.
+
+    graph.json      format version, fingerprint, names, and the size and digest of each file
+    ids.arrow       the node ids (Arrow IPC)
+    *.npy           the arrays, named in `ARRAYS`
+
+Opening maps the files and reads none of them, so it is instant for any size; what can be
+checked without reading is checked (that each file is there, its size, type and shape).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from metatne.errors import GraphError
+from metatne.storage import new_directory, write_json
+
+FORMAT = "metatne-graph"
+FORMAT_VERSION = 1
+HEADER = "graph.json"
+IDS = "ids.arrow"
+
+ARRAYS = {
+    "indptr": ("int64",),
+    "indices": ("int32", "int64"),
+    "weights": ("float32",),
+    "id_order": ("int64",),
+    "holds_indptr": ("int64",),
+    "holds_nodes": ("int32", "int64"),
+    "unknown_indptr": ("int64",),
+    "unknown_nodes": ("int32", "int64"),
+    "lacks_indptr": ("int64",),
+    "lacks_nodes": ("int32", "int64"),
+    "unannotated": ("bool",),
+}
+"""The arrays that a graph may have, with the types they may have."""
+
+REQUIRED = ("indptr", "indices", "id_order", "holds_indptr", "holds_nodes")
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A graph taken apart, as it lies on disk."""
+
+    ids: Any
+    arrays: Arrays
+    header: dict[str, Any]
+
+
+def digests(ids: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, str]:
+    """The SHA-256 of every part, by the name of its file without the ending."""
+    found = {"ids": _ids_digest(ids)}
+    for name, array in arrays.items():
+        digest = hashlib.sha256(f"{array.dtype.str} {array.shape} ".encode())
+        digest.update(np.ascontiguousarray(array).data)
+        found[name] = digest.hexdigest()
+    return found
+
+
+def _ids_digest(ids: Any) -> str:
+    digest = hashlib.sha256(f"{ids.type} {len(ids)} ".encode())
+    if pa.types.is_int64(ids.type):
+        digest.update(np.ascontiguousarray(ids.to_numpy()).data)
+    elif len(ids):
+        _, bounds, text = ids.buffers()
+        offsets = np.frombuffer(bounds, dtype=np.int64)[ids.offset : ids.offset + len(ids) + 1]
+        digest.update((offsets - offsets[0]).data)
+        # Empty ids are refused, so there is text where there are ids.
+        digest.update(memoryview(text)[offsets[0] : offsets[-1]])
+    return digest.hexdigest()
+
+
+def save_parts(path: Path, parts: Parts, *, overwrite: bool) -> None:
+    """Write the parts as a directory, whole or not at all."""
+    if overwrite and path.exists() and not (path / HEADER).is_file():
+        raise GraphError(f"{path} is not a saved graph, so it is not overwritten; name another")
+    with new_directory(path, overwrite=overwrite) as folder:
+        with pa.OSFile(str(folder / IDS), "wb") as sink:
+            batch = pa.record_batch([parts.ids], names=["id"])
+            with pa.ipc.new_file(sink, batch.schema) as writer:
+                writer.write_batch(batch)
+        for name, array in parts.arrays.items():
+            np.save(folder / f"{name}.npy", array, allow_pickle=False)
+        files = {
+            file.name: {"size": file.stat().st_size, "digest": parts.header["digests"][file.stem]}
+            for file in sorted(folder.iterdir())
+        }
+        header = {name: value for name, value in parts.header.items() if name != "digests"}
+        write_json(
+            folder / HEADER,
+            {"format": FORMAT, "version": FORMAT_VERSION, **header, "files": files},
+        )
+
+
+def open_parts(path: Path) -> Parts:
+    """Map the files of a saved graph; anything amiss is an error that names the file."""
+    header = _read_header(path)
+    files = header["files"]
+    for name, facts in files.items():
+        _check_size(path / name, facts["size"])
+    missing = [name for name in (IDS, *(f"{array}.npy" for array in REQUIRED)) if name not in files]
+    if missing:
+        raise _broken(path / HEADER, f"it does not list {', '.join(missing)}")
+    arrays = {
+        name: _map_array(path / f"{name}.npy", ARRAYS[name])
+        for name in ARRAYS
+        if f"{name}.npy" in files
+    }
+    ids = _map_ids(path / IDS)
+    _check_shapes(path, len(ids), arrays)
+    return Parts(ids, arrays, header)
+
+
+def _read_header(path: Path) -> dict[str, Any]:
+    header_path = path / HEADER
+    if not path.exists():
+        raise GraphError(f"there is no saved graph at {path}")
+    if not header_path.is_file():
+        raise GraphError(
+            f"{path} is not a saved graph: it has no {HEADER}; "
+            "a saved graph is a directory that Graph.save or `metatne graph build` wrote"
+        )
+    try:
+        header = json.loads(header_path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise _broken(header_path, f"it cannot be read as JSON ({error})") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise GraphError(f"{header_path} is not the header of a saved graph")
+    if header.get("version") != FORMAT_VERSION:
+        raise GraphError(
+            f"{header_path} has format version {header.get('version')!r}, and this version of "
+            f"metatne reads version {FORMAT_VERSION}; build the graph again"
+        )
+    try:
+        is_sound = (
+            all(isinstance(facts["size"], int) for facts in header["files"].values())
+            and all(isinstance(facts["digest"], str) for facts in header["files"].values())
+            and all(isinstance(header[name], str) for name in ("name", "fingerprint"))
+            and all(isinstance(name, str) for name in header["label_names"])
+            and isinstance(header["report"], dict)
+        )
+    except (KeyError, TypeError, AttributeError):
+        is_sound = False
+    if not is_sound:
+        raise _broken(header_path, "entries are missing or of the wrong kind")
+    return header
+
+
+def _check_size(file: Path, expected: int) -> None:
+    try:
+        size = file.stat().st_size
+    except OSError:
+        raise _broken(file, "it is missing") from None
+    if size != expected:
+        raise _broken(file, f"it has {size:,} bytes, but {HEADER} says {expected:,}")
+
+
+def _map_array(file: Path, dtypes: tuple[str, ...]) -> np.ndarray[Any, Any]:
+    try:
+        array = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise _broken(file, f"it cannot be read as an array ({error})") from error
+    if not isinstance(array, np.memmap) or array.ndim != 1 or array.dtype.name not in dtypes:
+        found = f"{getattr(array, 'ndim', '?')} dimensions of {getattr(array, 'dtype', '?')}"
+        raise _broken(file, f"expected one dimension of {' or '.join(dtypes)}, found {found}")
+    # A plain view of the mapped memory: the memmap class only slows indexing down.
+    return np.asarray(array)
+
+
+def _map_ids(file: Path) -> Any:
+    try:
+        table = pa.ipc.open_file(pa.memory_map(str(file), "r")).read_all()
+        ids = table.column("id")
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise _broken(file, f"it cannot be read as Arrow data ({error})") from error
+    if ids.type not in (pa.int64(), pa.large_string()) or ids.num_chunks > 1:
+        raise _broken(file, f"expected one batch of int64 or large_string, found {ids.type}")
+    return ids.chunk(0) if ids.num_chunks else pa.array([], ids.type)
+
+
+def _check_shapes(path: Path, num_nodes: int, arrays: Arrays) -> None:
+    expected = {"indptr": num_nodes + 1, "id_order": num_nodes, "unannotated": num_nodes}
+    if "weights" in arrays:
+        expected["weights"] = len(arrays["indices"])
+    for name, length in expected.items():
+        if name in arrays and len(arrays[name]) != length:
+            raise _broken(
+                path / f"{name}.npy", f"it has {len(arrays[name]):,} values, expected {length:,}"
+            )
+    for kind in ("unknown", "lacks"):
+        if (f"{kind}_indptr" in arrays) != (f"{kind}_nodes" in arrays):
+            raise _broken(path / f"{kind}_nodes.npy", f"it needs {kind}_indptr.npy and the reverse")
+
+
+def _broken(file: Path, what: str) -> GraphError:
+    return GraphError(f"{file} is damaged: {what}; build or copy the graph again")

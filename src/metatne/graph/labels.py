@@ -1,0 +1,296 @@
+"""What is known of the labels: each pair of a node and a label is held, lacked or unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from jaxtyping import Bool, Float32, Int8, Int64, Integer
+from numpy.typing import ArrayLike
+
+from metatne.errors import GraphError, LabelError
+from metatne.graph.node_ids import nearest_names
+from metatne.graph.raw import HOLDS, LACKS, UNKNOWN
+
+
+class LabelPairs:
+    """An immutable set of (label, node) pairs: the nodes of a label are one sorted slice."""
+
+    def __init__(
+        self,
+        indptr: Int64[np.ndarray, " bounds"],
+        nodes: Integer[np.ndarray, " pair"],
+        num_nodes: int,
+    ) -> None:
+        """The nodes of label y are `nodes[indptr[y]:indptr[y + 1]]`, ascending."""
+        if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(nodes):
+            raise GraphError("the bounds of the label pairs do not match their nodes")
+        self.indptr, self.nodes, self._num_nodes = indptr, nodes, num_nodes
+
+    @classmethod
+    def of(
+        cls,
+        labels: Integer[np.ndarray, " pair"],
+        nodes: Integer[np.ndarray, " pair"],
+        num_labels: int,
+        num_nodes: int,
+    ) -> LabelPairs:
+        """The set of these pairs, in any order, repeated or not."""
+        keys = np.unique(labels.astype(np.int64) * num_nodes + nodes)
+        pair_labels, pair_nodes = np.divmod(keys, max(num_nodes, 1))
+        indptr = np.searchsorted(pair_labels, np.arange(num_labels + 1)).astype(np.int64)
+        return cls(
+            indptr, pair_nodes.astype(np.int32 if num_nodes < 2**31 else np.int64), num_nodes
+        )
+
+    def __len__(self) -> int:
+        """How many pairs there are."""
+        return len(self.nodes)
+
+    @property
+    def counts(self) -> Int64[np.ndarray, " label"]:
+        """How many nodes each label is paired with."""
+        return np.diff(self.indptr)
+
+    def of_label(self, label: int) -> Integer[np.ndarray, " pair"]:
+        """The nodes paired with `label`, ascending."""
+        return self.nodes[self.indptr[label] : self.indptr[label + 1]]
+
+    @cached_property
+    def pair_labels(self) -> Int64[np.ndarray, " pair"]:
+        """The label of each pair, in the order of `nodes`."""
+        return np.repeat(np.arange(len(self.indptr) - 1, dtype=np.int64), self.counts)
+
+    @cached_property
+    def _keys(self) -> Int64[np.ndarray, " pair"]:
+        return self.pair_labels * self._num_nodes + self.nodes
+
+    def contains(self, keys: Int64[np.ndarray, "*shape"]) -> Bool[np.ndarray, "*shape"]:
+        """Whether each key `label * num_nodes + node` is in the set."""
+        if not len(self):
+            return np.zeros(keys.shape, dtype=bool)
+        place = np.searchsorted(self._keys, keys)
+        place[place == len(self)] = 0
+        found: Bool[np.ndarray, "*shape"] = self._keys[place] == keys
+        return found
+
+    def select(self, labels: Int64[np.ndarray, " chosen"]) -> LabelPairs:
+        """The pairs of these labels, renumbered in the order given."""
+        nodes = [self.of_label(int(label)) for label in labels]
+        indptr = np.zeros(len(labels) + 1, dtype=np.int64)
+        np.cumsum(self.counts[labels], out=indptr[1:])
+        chosen = np.concatenate([self.nodes[:0], *nodes])
+        return LabelPairs(indptr, chosen, self._num_nodes)
+
+
+class Labels:
+    """Immutable labels of the nodes, with three states a pair; an unstated pair is LACKS.
+
+    `unannotated` marks nodes that nobody looked at: their pairs are UNKNOWN unless stated.
+    `unknown` are single unknown pairs, and `lacks` are the pairs that are known to be
+    lacked though their node is unannotated. A pair that is held is held, whatever else.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        num_nodes: int,
+        holds: LabelPairs,
+        *,
+        unknown: LabelPairs | None = None,
+        lacks: LabelPairs | None = None,
+        unannotated: Bool[np.ndarray, " node"] | None = None,
+    ) -> None:
+        """Labels over these arrays, which become read-only."""
+        self.names = tuple(names)
+        self.num_nodes = num_nodes
+        self.unannotated = unannotated
+        self.holds, self.unknown, self.lacks = holds, unknown, lacks
+        self._positions = {name: label for label, name in enumerate(self.names)}
+        self._check()
+        for pairs in (holds, unknown, lacks):
+            if pairs is not None:
+                pairs.nodes.flags.writeable = pairs.indptr.flags.writeable = False
+        if unannotated is not None:
+            unannotated.flags.writeable = False
+
+    @classmethod
+    def from_statements(
+        cls,
+        names: Sequence[str],
+        num_nodes: int,
+        nodes: Integer[np.ndarray, " statement"],
+        labels: Integer[np.ndarray, " statement"],
+        states: Int8[np.ndarray, " statement"] | None = None,
+        *,
+        unannotated: Bool[np.ndarray, " node"] | None = None,
+    ) -> Labels:
+        """Labels from statements by position; HOLDS and LACKS go before UNKNOWN."""
+        if states is None:
+            states = np.full(len(nodes), HOLDS, dtype=np.int8)
+        nobody = np.zeros(num_nodes, dtype=bool)
+        unlooked = nobody if unannotated is None else unannotated
+        is_stated_lack = states == LACKS
+
+        def pairs(mask: Bool[np.ndarray, " statement"]) -> LabelPairs:
+            return LabelPairs.of(labels[mask], nodes[mask], len(names), num_nodes)
+
+        holds = pairs(states == HOLDS)
+        # A lack says something new only of an unannotated node, an unknown only of others.
+        lacks = pairs(is_stated_lack & unlooked[nodes])
+        unknown = pairs((states == UNKNOWN) & ~unlooked[nodes])
+        if len(unknown):
+            stated = LabelPairs.of(
+                labels[states != UNKNOWN], nodes[states != UNKNOWN], len(names), num_nodes
+            )
+            keys = unknown.pair_labels * num_nodes + unknown.nodes
+            left = ~stated.contains(keys)
+            unknown = LabelPairs.of(
+                unknown.pair_labels[left], unknown.nodes[left], len(names), num_nodes
+            )
+        return cls(
+            names,
+            num_nodes,
+            holds,
+            unknown=unknown if len(unknown) else None,
+            lacks=lacks if len(lacks) else None,
+            unannotated=unlooked if unlooked.any() else None,
+        )
+
+    @classmethod
+    def none(cls, num_nodes: int) -> Labels:
+        """No labels at all."""
+        empty = np.zeros(0, dtype=np.int64)
+        return cls.from_statements([], num_nodes, empty, empty)
+
+    def __repr__(self) -> str:
+        """The size in one line."""
+        return (
+            f"Labels({self.num_labels} labels, {self.num_nodes:,} nodes, {len(self.holds):,} held)"
+        )
+
+    @property
+    def num_labels(self) -> int:
+        """How many labels there are."""
+        return len(self.names)
+
+    @property
+    def num_holders(self) -> Int64[np.ndarray, " label"]:
+        """How many nodes hold each label."""
+        return self.holds.counts
+
+    def holders(self, label: int) -> Integer[np.ndarray, " holder"]:
+        """The nodes that hold `label`, ascending."""
+        return self.holds.of_label(self._checked(label))
+
+    def num_known(self, label: int) -> int:
+        """How many nodes are known to hold or to lack `label`."""
+        label = self._checked(label)
+        known = self.num_nodes
+        if self.unannotated is not None:
+            known -= self._num_unannotated - int(self.unannotated[self.holders(label)].sum())
+        if self.unknown is not None:
+            known -= len(self.unknown.of_label(label))
+        if self.lacks is not None:
+            known += len(self.lacks.of_label(label))
+        return known
+
+    @property
+    def num_unknown_pairs(self) -> int:
+        """How many pairs of a node and a label are unknown."""
+        return sum(self.num_nodes - self.num_known(label) for label in range(self.num_labels))
+
+    def states(self, nodes: ArrayLike, labels: ArrayLike) -> Int8[np.ndarray, "*shape"]:
+        """The state of each (node, label), the two broadcast against each other."""
+        nodes, labels = np.broadcast_arrays(
+            np.asarray(nodes, dtype=np.int64), np.asarray(labels, dtype=np.int64)
+        )
+        for name, values, bound in (
+            ("node", nodes, self.num_nodes),
+            ("label", labels, self.num_labels),
+        ):
+            if values.size and not (values.min() >= 0 and values.max() < bound):
+                raise IndexError(f"{name} positions must lie in 0 … {bound - 1}")
+        keys = labels * self.num_nodes + nodes
+        states = np.full(keys.shape, LACKS, dtype=np.int8)
+        if self.unannotated is not None:
+            states[self.unannotated[nodes]] = UNKNOWN
+        if self.unknown is not None:
+            states[self.unknown.contains(keys)] = UNKNOWN
+        if self.lacks is not None:
+            states[self.lacks.contains(keys)] = LACKS
+        states[self.holds.contains(keys)] = HOLDS
+        return states
+
+    def position(self, name: str) -> int:
+        """The number of the label called `name`."""
+        label = self._positions.get(str(name))
+        if label is None:
+            near = nearest_names(str(name), self.names)
+            hint = f"did you mean {', '.join(map(repr, near))}?" if near else self._some_names()
+            raise LabelError(f"there is no label {str(name)!r}; {hint}")
+        return label
+
+    def select(self, labels: Sequence[int] | Integer[np.ndarray, " chosen"]) -> Labels:
+        """Only these labels, in this order, over the same nodes."""
+        chosen = np.asarray(labels, dtype=np.int64)
+        for label in chosen:
+            self._checked(int(label))
+        return Labels(
+            [self.names[label] for label in chosen],
+            self.num_nodes,
+            self.holds.select(chosen),
+            unknown=None if self.unknown is None else self.unknown.select(chosen),
+            lacks=None if self.lacks is None else self.lacks.select(chosen),
+            unannotated=self.unannotated,
+        )
+
+    def holds_matrix(self) -> sp.csr_array:
+        """1 where a node holds a label: (node, label), float32, sparse."""
+        indptr, labels = self._by_node
+        ones: Float32[np.ndarray, " pair"] = np.ones(len(labels), dtype=np.float32)
+        return sp.csr_array((ones, labels, indptr), shape=(self.num_nodes, self.num_labels))
+
+    def known_of(self, node: int) -> list[str]:
+        """The names of the labels that `node` holds."""
+        indptr, labels = self._by_node
+        return [self.names[label] for label in labels[indptr[node] : indptr[node + 1]]]
+
+    @cached_property
+    def _by_node(self) -> tuple[Int64[np.ndarray, " bounds"], Integer[np.ndarray, " pair"]]:
+        indptr = np.zeros(self.num_nodes + 1, dtype=np.int64)
+        np.cumsum(np.bincount(self.holds.nodes, minlength=self.num_nodes), out=indptr[1:])
+        # A stable sort keeps the labels of each node ascending.
+        order = np.argsort(self.holds.nodes, kind="stable")
+        labels = self.holds.pair_labels[order].astype(np.int32)
+        indptr.flags.writeable = labels.flags.writeable = False
+        return indptr, labels
+
+    @cached_property
+    def _num_unannotated(self) -> int:
+        return 0 if self.unannotated is None else int(self.unannotated.sum())
+
+    def _checked(self, label: int) -> int:
+        if not 0 <= label < self.num_labels:
+            raise IndexError(f"label positions must lie in 0 … {self.num_labels - 1}, not {label}")
+        return label
+
+    def _some_names(self) -> str:
+        if not self.names:
+            return "the graph has no labels at all"
+        shown = ", ".join(map(repr, self.names[:5]))
+        return f"the graph has {self.num_labels}: {shown}{', …' if self.num_labels > 5 else ''}"
+
+    def _check(self) -> None:
+        if len(self._positions) != len(self.names):
+            repeated = next(name for name in self.names if self.names.count(name) > 1)
+            raise LabelError(f"label names must be unique, but {repeated!r} is repeated")
+        if "" in self._positions:
+            raise LabelError("label names must not be empty")
+        for pairs in (self.holds, self.unknown, self.lacks):
+            if pairs is not None and len(pairs.indptr) != len(self.names) + 1:
+                raise GraphError("the label pairs do not match the number of label names")
+        if self.unannotated is not None and len(self.unannotated) != self.num_nodes:
+            raise GraphError("the mask of unannotated nodes does not match the number of nodes")
