@@ -1,22 +1,22 @@
 """Every error that MetaTNE raises on purpose, as one tree.
 
-    MetaTNEError
-    ├── InputError                the user can mend it; the command line exits with 2
-    │   ├── FileFormatError       a file is not what its format asks for
-    │   ├── GraphError            the graph cannot be used (empty, mismatched arrays)
-    │   │   └── GraphMismatchError    a model meets a graph it was not trained on
-    │   ├── UnknownNodeError      an id that the graph does not have
-    │   ├── SupportError          positives and negatives that make no task
-    │   ├── LabelError            a label that cannot be used (unknown name, too few holders)
-    │   ├── ConfigError           a setting that is not one, or out of range
-    │   ├── DatasetError          a data set that is not there, or not what it should be
-    │   ├── ModelFormatError      a saved model that cannot be read
-    │   ├── OutputExistsError     an output that would overwrite something
-    │   ├── MissingExtraError     an optional package that is not installed
-    │   └── NotFittedError        a model that was asked before it was fitted
-    └── RunError                  the run failed, not the input; exits with 1
-        ├── OutOfMemoryError      the run would not fit into memory, so it was not started
-        └── TrainingError         training cannot go on (a loss that is not finite)
+MetaTNEError
+├── InputError                the user can mend it; the command line exits with 2
+│   ├── FileFormatError       a file is not what its format asks for
+│   ├── GraphError            the graph cannot be used (empty, mismatched arrays)
+│   │   └── GraphMismatchError    a model meets a graph it was not trained on
+│   ├── UnknownNodeError      an id that the graph does not have
+│   ├── SupportError          positives and negatives that make no task
+│   ├── LabelError            a label that cannot be used (unknown name, too few holders)
+│   ├── ConfigError           a setting that is not one, or out of range
+│   ├── DatasetError          a data set that is not there, or not what it should be
+│   ├── ModelFormatError      a saved model that cannot be read
+│   ├── OutputExistsError     an output that would overwrite something
+│   ├── MissingExtraError     an optional package that is not installed
+│   └── NotFittedError        a model that was asked before it was fitted
+└── RunError                  the run failed, not the input; exits with 1
+    ├── OutOfMemoryError      the run would not fit into memory, so it was not started
+    └── TrainingError         training cannot go on (a loss that is not finite)
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class BadLine:
 class FileFormatError(InputError):
     """A file is not what its format asks for; every bad place is named, up to a limit."""
 
-    def __init__(self, path: object, bad_lines: Sequence[BadLine], *, num_bad: int | None = None) -> None:
+    def __init__(
+        self, path: object, bad_lines: Sequence[BadLine], *, num_bad: int | None = None
+    ) -> None:
         self.path = str(path)
         self.bad_lines = list(bad_lines)
         self.num_bad = len(self.bad_lines) if num_bad is None else num_bad

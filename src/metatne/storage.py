@@ -26,7 +26,9 @@ def _sync(path: Path) -> None:
 def new_file(path: Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place when the block ends well."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
+    descriptor, name = tempfile.mkstemp(
+        dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix
+    )
     os.close(descriptor)
     temporary = Path(name)
     try:
@@ -48,7 +50,8 @@ def new_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """
     if path.exists() and not overwrite:
         raise OutputExistsError(
-            f"{path} exists already; choose another directory, or say so to overwrite it (--overwrite)"
+            f"{path} exists already; choose another directory, "
+            "or say that it may be overwritten (--overwrite)"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
@@ -80,5 +83,6 @@ def write_json(path: Path, value: Any) -> None:
     """Write `value` as readable JSON, atomically."""
     with new_file(path) as temporary:
         temporary.write_text(
-            json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
+            json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+            encoding="utf-8",
         )

@@ -85,10 +85,7 @@ def save_parts(path: Path, parts: Parts, *, overwrite: bool) -> None:
     if overwrite and path.exists() and not (path / HEADER).is_file():
         raise GraphError(f"{path} is not a saved graph, so it is not overwritten; name another")
     with new_directory(path, overwrite=overwrite) as folder:
-        with pa.OSFile(str(folder / IDS), "wb") as sink:
-            batch = pa.record_batch([parts.ids], names=["id"])
-            with pa.ipc.new_file(sink, batch.schema) as writer:
-                writer.write_batch(batch)
+        write_ids(folder / IDS, parts.ids)
         for name, array in parts.arrays.items():
             np.save(folder / f"{name}.npy", array, allow_pickle=False)
         files = {
@@ -100,6 +97,13 @@ def save_parts(path: Path, parts: Parts, *, overwrite: bool) -> None:
             folder / HEADER,
             {"format": FORMAT, "version": FORMAT_VERSION, **header, "files": files},
         )
+
+
+def write_ids(path: Path, ids: Any) -> None:
+    """Write an Arrow array of node ids so that `map_ids` can map it."""
+    batch = pa.record_batch([ids], names=["id"])
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
+        writer.write_batch(batch)
 
 
 def open_parts(path: Path) -> Parts:
@@ -116,7 +120,7 @@ def open_parts(path: Path) -> Parts:
         for name in ARRAYS
         if f"{name}.npy" in files
     }
-    ids = _map_ids(path / IDS)
+    ids = map_ids(path / IDS)
     _check_shapes(path, len(ids), arrays)
     return Parts(ids, arrays, header)
 
@@ -177,7 +181,8 @@ def _map_array(file: Path, dtypes: tuple[str, ...]) -> np.ndarray[Any, Any]:
     return np.asarray(array)
 
 
-def _map_ids(file: Path) -> Any:
+def map_ids(file: Path) -> Any:
+    """The Arrow array of node ids in `file`, left on disk."""
     try:
         table = pa.ipc.open_file(pa.memory_map(str(file), "r")).read_all()
         ids = table.column("id")

@@ -65,7 +65,8 @@ class LabelPairs:
 
     @cached_property
     def _keys(self) -> Int64[np.ndarray, " pair"]:
-        return self.pair_labels * self._num_nodes + self.nodes
+        keys: Int64[np.ndarray, " pair"] = self.pair_labels * self._num_nodes + self.nodes
+        return keys
 
     def contains(self, keys: Int64[np.ndarray, "*shape"]) -> Bool[np.ndarray, "*shape"]:
         """Whether each key `label * num_nodes + node` is in the set."""

@@ -1,0 +1,1 @@
+"""The command line: thin layers over the library."""

@@ -1,0 +1,170 @@
+"""Every setting, with the paper's symbol, its range and the two presets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from rapidfuzz import process
+
+from metatne.errors import ConfigError
+
+
+class Config(BaseModel):
+    """The settings of a model and of its training; the defaults are the preset `default`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dim: int = Field(128, ge=1, description="d: size of a node's embedding")
+    attention_dim: int = Field(256, ge=1, description="d': size of all attention heads together")
+    num_heads: int = Field(4, ge=1, description="H: attention heads")
+    feedforward_dim: int = Field(256, ge=1, description="d_ff: hidden size of the feed-forward net")
+    num_blocks: int = Field(1, ge=1, description="L: blocks of the transformation")
+    norm_first: bool = Field(
+        True, description="layer norm before each module (published code), not after it (paper)"
+    )
+    dropout: float = Field(0.1, ge=0, lt=1, description="P_drop: share of activations dropped")
+
+    positives: int = Field(10, ge=1, description="K+: positive supports of a training task")
+    negatives: int = Field(20, ge=1, description="K-: negative supports of a training task")
+    query_positives: int | None = Field(
+        None, ge=1, description="positive queries of a task (as many as supports when not given)"
+    )
+    query_negatives: int | None = Field(
+        None, ge=1, description="negative queries of a task (as many as supports when not given)"
+    )
+
+    pairs_per_step: int = Field(1024, ge=1, description="N_1: node pairs of a structural step")
+    num_negatives: int = Field(5, ge=1, description="N_neg: negatives a pair")
+    tasks_per_step: int = Field(4, ge=1, description="N_2: tasks of a meta step")
+    structural_rate: float = Field(1e-3, gt=0, description="alpha_1: rate of the structural Adam")
+    meta_rate: float = Field(1e-3, gt=0, description="alpha_2: rate of the meta Adam")
+    l2: float = Field(0.01, ge=0, description="lambda: weight of the squares of Tr's matrices")
+    decay_rate: float = Field(0.1, ge=0, description="gamma: how fast structural steps get rarer")
+    decay_period: int = Field(100, ge=1, description="N_decay: steps between two stairs of tau")
+
+    num_steps: int = Field(6_000, ge=1, description="N: steps at most")
+    validate_every: int = Field(250, ge=1, description="steps between two validations")
+    validation_tasks: int = Field(300, ge=1, description="tasks of a validation")
+    validation_share: float = Field(
+        0.2, gt=0, lt=1, description="share of the known labels that choose the best step"
+    )
+    patience: int | None = Field(
+        None, ge=1, description="stop after so many validations without a better one"
+    )
+
+    seed: int = Field(0, ge=0, description="the one seed that everything is drawn from")
+    device: str = Field("auto", description="auto, cpu, cuda, cuda:N or mps")
+
+    @model_validator(mode="after")
+    def _heads_share_the_width(self) -> Self:
+        if self.attention_dim % self.num_heads:
+            raise ValueError(
+                f"attention_dim ({self.attention_dim}) must be a multiple of "
+                f"num_heads ({self.num_heads})"
+            )
+        return self
+
+    def hash(self) -> str:
+        """12 hex digits that name these settings; the device does not count."""
+        text = json.dumps(self.model_dump(exclude={"device"}), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+_PAPER_EVERYWHERE: dict[str, Any] = {
+    "dim": 128,
+    "attention_dim": 256,
+    "num_blocks": 1,
+    "norm_first": True,
+    "dropout": 0.1,
+    "num_negatives": 5,
+    "decay_rate": 0.1,
+    "num_steps": 40_000,
+    "validate_every": 200,
+    "validation_tasks": 1_000,
+    "patience": None,
+}
+
+_PAPER_COLUMNS = (
+    "pairs_per_step",
+    "tasks_per_step",
+    "l2",
+    "structural_rate",
+    "meta_rate",
+    "decay_period",
+    "num_heads",
+    "feedforward_dim",
+)
+_PAPER_BY_DATASET: dict[str, tuple[float, ...]] = {
+    "blogcatalog": (2048, 64, 0.01, 0.001, 0.001, 500, 4, 256),
+    "ppi": (1024, 128, 0.1, 0.0001, 0.001, 1000, 1, 256),
+    "mashup": (2048, 32, 0.1, 0.001, 0.0001, 500, 1, 512),
+    "flickr": (2048, 64, 0.1, 0.001, 0.0001, 2000, 4, 512),
+}
+
+PRESETS = ("default", "paper")
+
+
+def preset(name: str, dataset: str | None = None) -> dict[str, Any]:
+    """The settings of a preset: `default` for any graph, `paper` as published for its four.
+
+    On a graph that the paper does not have, `paper` takes BlogCatalog's column.
+    """
+    if name == "default":
+        return {}
+    if name == "paper":
+        column = _PAPER_BY_DATASET.get(dataset or "", _PAPER_BY_DATASET["blogcatalog"])
+        return _PAPER_EVERYWHERE | dict(zip(_PAPER_COLUMNS, column, strict=True))
+    raise ConfigError(f"preset: expected one of {', '.join(PRESETS)}, found {name!r}")
+
+
+def make_config(settings: Mapping[str, Any], *, source: str = "settings") -> Config:
+    """A `Config` of these settings; every bad one is named with what was expected."""
+    known = list(Config.model_fields)
+    for key in settings:
+        if key not in known:
+            near = process.extractOne(key, known, score_cutoff=60)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ConfigError(f"{source}: there is no setting {key!r}{hint}")
+    try:
+        return Config(**settings)
+    except ValidationError as error:
+        lines = []
+        for problem in error.errors():
+            field = ".".join(str(part) for part in problem["loc"])
+            found = f", found {problem['input']!r}" if field else ""
+            message = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+            lines.append(
+                f"{source}: {field}: expected {message}{found}" if field else f"{source}: {message}"
+            )
+        raise ConfigError("\n".join(lines)) from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The settings in a TOML file, one `key = value` a line."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"{path}: no such file") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not a TOML file: {error}") from error
+
+
+def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
+    """The settings written as `key=value`, each value as TOML would have it, else as text."""
+    settings: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError(f"--set: expected key=value, found {assignment!r}")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text.strip()
+        settings[key.strip()] = None if value == "none" else value
+    return settings

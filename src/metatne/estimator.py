@@ -1,0 +1,192 @@
+"""`MetaTNE`: fit a graph once, then rank its nodes for any novel label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float32, Int64
+
+from metatne.config import make_config
+from metatne.errors import GraphMismatchError, LabelError, NotFittedError, SupportError
+from metatne.graph.store import Graph
+from metatne.prediction.ranking import rank_table, score_candidates
+from metatne.prediction.support import NodeId, Support, resolve_support
+from metatne.sampling.splits import LabelSplit, validation_split
+from metatne.sampling.tasks import Tasks, too_few_holders, usable_labels
+from metatne.saved import TrainedModel, load_model, save_model
+from metatne.scoring import score_tasks
+from metatne.training.checkpoint import Checkpointer, restore_checkpoint
+from metatne.training.memory import check_memory, estimate_training_bytes
+from metatne.training.trainer import Observer, Trainer, history_rows, task_shape
+
+
+class MetaTNE:
+    """Few-shot classification of nodes for novel labels, meta-learned from the known ones.
+
+    The constructor takes any setting of `metatne.config.Config` by name and only stores it;
+    `fit` learns, and leaves what it learned in names that end in `_`.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        self.config = make_config(settings, source="MetaTNE")
+        self.trained_: TrainedModel | None = None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All settings by name (`deep` is scikit-learn's; there is nothing nested here)."""
+        return self.config.model_dump()
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change some settings; what was learned stays until the next `fit`."""
+        self.config = make_config(self.get_params() | settings, source="MetaTNE")
+        return self
+
+    def __repr__(self) -> str:
+        """The settings that differ from the defaults."""
+        changed = self.config.model_dump(exclude_defaults=True)
+        inside = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+        return f"MetaTNE({inside})"
+
+    def fit(
+        self,
+        graph: Graph,
+        *,
+        split: LabelSplit | None = None,
+        observers: Sequence[Observer] = (),
+        checkpoint: Path | None = None,
+        resume: bool = False,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> Self:
+        """Learn from the graph and its known labels.
+
+        Without a `split`, `validation_share` of the labels that tasks can be drawn from are
+        set aside to choose the best step. With a `checkpoint` file the training is saved
+        there now and then, and when `should_stop` turns true, which raises `Stopped`;
+        `resume` goes on from that file and ends with the numbers of an unbroken run.
+        """
+        split = split or self._default_split(graph)
+        check_memory(estimate_training_bytes(graph.num_nodes, len(graph.indices), self.config))
+        trainer = Trainer(graph, split, self.config)
+        at_step_end = None
+        if checkpoint is not None:
+            if resume and checkpoint.exists():
+                restore_checkpoint(checkpoint, trainer, graph.fingerprint, split)
+            at_step_end = Checkpointer(
+                checkpoint, graph.fingerprint, split, should_stop=should_stop
+            )
+        network = trainer.run(observers, at_step_end=at_step_end)
+        self.trained_ = TrainedModel(
+            network=network,
+            config=self.config,
+            node_ids=graph.node_ids,
+            graph_name=graph.name,
+            fingerprint=graph.fingerprint,
+            known_labels=[graph.labels.names[label] for label in split.known],
+            validation_labels=[graph.labels.names[label] for label in split.validation],
+            best_step=trainer.state.best_step,
+            history=history_rows(trainer.state.history),
+        )
+        return self
+
+    def rank(
+        self,
+        *,
+        positives: Sequence[NodeId],
+        negatives: Sequence[NodeId] = (),
+        candidates: Sequence[NodeId] | None = None,
+        top: int | None = None,
+    ) -> pd.DataFrame:
+        """Nodes by how likely they hold the novel label: columns node, probability, rank.
+
+        All nodes that are not examples are ranked, or just the `candidates`; `top` cuts the
+        table. Without negatives, weak ones are drawn from the rest of the graph, and the
+        table's `attrs["weak_negatives"]` names them.
+        """
+        trained = self._fitted()
+        if top is not None and top < 1:
+            raise SupportError(f"top: expected at least 1, found {top}")
+        support = resolve_support(trained.node_ids, positives, negatives)
+        scores = score_candidates(
+            trained.network,
+            support,
+            self._candidates(candidates, support),
+            num_nodes=len(trained.node_ids),
+            num_weak_negatives=trained.config.negatives,
+            seed=trained.config.seed,
+        )
+        return rank_table(trained.node_ids, scores, top)
+
+    def score_tasks(self, tasks: Tasks) -> Float32[np.ndarray, "task query"]:
+        """Log-odds of every query of every task; above 0 the node is taken to hold the label."""
+        return score_tasks(self._fitted().network, tasks)
+
+    def save(self, path: Path | str, *, overwrite: bool = False) -> None:
+        """Write the model as a directory, whole or not at all."""
+        save_model(Path(path), self._fitted(), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: Path | str, *, graph: Graph | None = None, device: str = "auto") -> Self:
+        """Read a saved model; with a `graph`, refuse it unless it was trained on that graph."""
+        trained = load_model(Path(path), device=device)
+        if graph is not None and graph.fingerprint != trained.fingerprint:
+            raise GraphMismatchError(
+                f"{path} was trained on the graph {trained.graph_name!r} "
+                f"(fingerprint {trained.fingerprint[:12]}), not on {graph.name!r} "
+                f"({graph.fingerprint[:12]}); train a model on this graph, or give the other one"
+            )
+        model = cls(**trained.config.model_dump())
+        model.trained_ = trained
+        return model
+
+    @property
+    def embeddings_(self) -> Float32[np.ndarray, "node dim"]:
+        """The task-agnostic embedding of every node, in the order of the graph's ids."""
+        return self._fitted().network.embeddings.detach().cpu().numpy()
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """What each validation saw: step, tau, losses, auc, f1, seconds."""
+        return pd.DataFrame(self._fitted().history)
+
+    def _fitted(self) -> TrainedModel:
+        if self.trained_ is None:
+            raise NotFittedError(
+                "this MetaTNE is not fitted yet; call fit(graph) first, or MetaTNE.load(directory)"
+            )
+        return self.trained_
+
+    def _candidates(
+        self, candidates: Sequence[NodeId] | None, support: Support
+    ) -> Int64[np.ndarray, " node"]:
+        examples = np.concatenate((support.positives, support.negatives))
+        node_ids = self._fitted().node_ids
+        if candidates is None:
+            return np.setdiff1d(np.arange(len(node_ids)), examples)
+        chosen = np.unique(node_ids.positions(candidates))
+        overlap = np.intersect1d(chosen, examples)
+        if len(overlap):
+            raise SupportError(
+                f"candidates: {node_ids[overlap[0]]!r} is an example already "
+                f"({len(overlap)} in all); leave the examples out of the candidates"
+            )
+        if not len(chosen):
+            raise SupportError("candidates: expected at least 1 node to rank, found none")
+        return chosen
+
+    def _default_split(self, graph: Graph) -> LabelSplit:
+        shape = task_shape(self.config)
+        usable = usable_labels(graph.labels, range(graph.labels.num_labels), shape)
+        if len(usable) >= 2:
+            return validation_split(
+                usable, share=self.config.validation_share, seed=self.config.seed
+            )
+        if len(usable) == 1:
+            raise LabelError(
+                f"only the label {graph.labels.names[usable[0]]!r} has enough holders to train on, "
+                "and one more is needed to choose the best step on; give more labels, or ask for "
+                f"fewer positives than {shape.positives} (--set positives=…)"
+            )
+        raise too_few_holders(graph.labels, range(graph.labels.num_labels), shape)

@@ -1,0 +1,85 @@
+"""Lines into fields: which delimiter a file uses, and what its first line is."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import PurePath
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metatne.errors import ConfigError
+from metatne.graph.node_ids import as_integer
+from metatne.graph.readers.text import Text
+
+NUM_SAMPLED = 200
+WHITESPACE = " "
+"""As a delimiter: any run of spaces and tabs."""
+
+BY_SUFFIX = {".csv": ",", ".tsv": "\t"}
+
+
+def check_delimiter(delimiter: str | None) -> None:
+    """Refuse a delimiter that is not one character."""
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        raise ConfigError(f"a delimiter is one character, such as ',' or a tab, not {delimiter!r}")
+
+
+def sample_lines(text: Text) -> list[tuple[int, str]]:
+    """The first lines that say something."""
+    return list(itertools.islice(text.lines(), NUM_SAMPLED))
+
+
+def sniff_delimiter(path: str, sample: Sequence[tuple[int, str]]) -> str:
+    """The delimiter that most sampled lines have; the one the file's ending names goes first."""
+    named = next(
+        (BY_SUFFIX[suffix] for suffix in PurePath(path).suffixes[-2:] if suffix in BY_SUFFIX), None
+    )
+    for delimiter in dict.fromkeys([named, "\t", ",", ";"]):
+        if delimiter is not None:
+            num_having = sum(delimiter in line.strip(" \t") for _, line in sample)
+            if 2 * num_having > len(sample):
+                return delimiter
+    return WHITESPACE
+
+
+def split_fields(line: str, delimiter: str) -> list[str] | None:
+    """The fields of a line without the blanks around them; None where a quote is left open."""
+    if delimiter == WHITESPACE:
+        # str.split() without an argument would also split at other scripts' blanks inside ids.
+        return [field for field in line.replace("\t", " ").split(" ") if field]
+    if '"' not in line:
+        return [field.strip(" \t") for field in line.split(delimiter)]
+    try:
+        rows = list(csv.reader([line], delimiter=delimiter, strict=True, skipinitialspace=True))
+    except csv.Error:
+        return None
+    return [field.strip(" \t") for field in rows[0]]
+
+
+def usual_count(rows: Sequence[Sequence[str]]) -> int:
+    """The number of fields that most rows have."""
+    counts = Counter(len(row) for row in rows)
+    return counts.most_common(1)[0][0] if counts else 0
+
+
+def integers_if_all_are(texts: pa.Array) -> pa.Array:
+    """Ids as int64 if every one is a canonical decimal integer, else as they are.
+
+    "007" or "+7" would lose their spelling, so one such id keeps all ids strings.
+    """
+    if not len(texts) or not is_integer(texts[0].as_py()):
+        return texts
+    try:
+        numbers = texts.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return texts
+    return numbers if pc.all(pc.equal(numbers.cast(texts.type), texts)).as_py() else texts
+
+
+def is_integer(field: str) -> bool:
+    """Whether a field is a canonical decimal integer of 64 bits."""
+    return as_integer(field) is not None

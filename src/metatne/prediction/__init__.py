@@ -1,0 +1,1 @@
+"""Using a trained network on a novel label."""

@@ -1,0 +1,88 @@
+"""Every candidate node, ranked for a novel label (Algorithm 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int64
+from scipy.special import expit
+
+from metatne.errors import SupportError
+from metatne.graph.node_ids import NodeIds
+from metatne.model import MetaTNENetwork
+from metatne.prediction.support import Support
+from metatne.scoring import score_nodes
+from metatne.seeding import numpy_generator
+
+Nodes = Int64[np.ndarray, " node"]
+
+NUM_WEAK_SETS = 4
+"""Sets of weak negatives that scores are averaged over; more than one, so that every drawn
+node can be ranked by a set that it is not in."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Log-odds of the candidates, and the weak negatives that stood in for real ones, if any."""
+
+    candidates: Nodes
+    logits: Float[np.ndarray, " node"]
+    weak_negatives: Nodes
+
+
+def score_candidates(
+    network: MetaTNENetwork,
+    support: Support,
+    candidates: Nodes,
+    *,
+    num_nodes: int,
+    num_weak_negatives: int,
+    seed: int,
+) -> Scores:
+    """Score the candidates; without negatives, against nodes drawn from the rest of the graph."""
+    if len(support.negatives):
+        logits = score_nodes(network, support.positives, support.negatives, candidates)
+        return Scores(candidates, logits, np.empty(0, dtype=np.int64))
+    weak_sets = _draw_weak_negatives(support.positives, num_nodes, num_weak_negatives, seed)
+    total = np.zeros(len(candidates))
+    times = np.zeros(len(candidates), dtype=np.int64)
+    for weak in weak_sets:
+        outside = ~np.isin(candidates, weak)
+        total[outside] += score_nodes(network, support.positives, weak, candidates[outside])
+        times += outside
+    return Scores(candidates, total / times, np.sort(np.concatenate(weak_sets)))
+
+
+def _draw_weak_negatives(positives: Nodes, num_nodes: int, size: int, seed: int) -> list[Nodes]:
+    """Disjoint sets of nodes, drawn uniformly from those that are not positives.
+
+    A novel label is rare, so nodes drawn at random mostly lack it.
+    """
+    rest = np.setdiff1d(np.arange(num_nodes), positives)
+    if len(rest) < 2:
+        raise SupportError(
+            "no negatives were given and the graph has too few other nodes to draw weak ones from; "
+            "name at least 1 negative"
+        )
+    num_sets = min(NUM_WEAK_SETS, len(rest))
+    size = min(size, len(rest) // num_sets)
+    drawn = numpy_generator(seed, "weak negatives").choice(rest, num_sets * size, replace=False)
+    return list(drawn.reshape(num_sets, size))
+
+
+def rank_table(node_ids: NodeIds, scores: Scores, top: int | None) -> pd.DataFrame:
+    """node, probability, rank: the likeliest first, equal scores in the order of their ids."""
+    by_id = np.empty(len(node_ids), dtype=np.int64)
+    by_id[node_ids.order] = np.arange(len(node_ids))
+    order = np.lexsort((by_id[scores.candidates], -scores.logits))[:top]
+    table = pd.DataFrame(
+        {
+            "node": node_ids.take(scores.candidates[order]),
+            "probability": expit(scores.logits[order].astype(np.float64)),
+            "rank": np.arange(1, len(order) + 1),
+        }
+    )
+    table.attrs["weak_negatives"] = node_ids.take(scores.weak_negatives)
+    return table

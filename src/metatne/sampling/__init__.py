@@ -1,0 +1,1 @@
+"""What a training step looks at: node pairs, label splits and tasks."""

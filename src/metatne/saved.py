@@ -1,0 +1,172 @@
+"""A trained model on disk: `model.json`, `weights.safetensors` and `ids.arrow`.
+
+No pickle, so loading a stranger's model runs none of the stranger's code. Each file's size
+and SHA-256 stand in `model.json`; a model that is not whole is refused, with the file named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from metatne.config import Config, make_config
+from metatne.device import resolve_device
+from metatne.errors import ConfigError, GraphError, ModelFormatError
+from metatne.graph.disk import map_ids, write_ids
+from metatne.graph.node_ids import NodeIds
+from metatne.model import MetaTNENetwork
+from metatne.storage import new_directory, write_json
+
+FORMAT = "metatne-model"
+FORMAT_VERSION = 1
+HEADER, WEIGHTS, IDS = "model.json", "weights.safetensors", "ids.arrow"
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A network with all that is needed to use it and to know where it comes from."""
+
+    network: MetaTNENetwork
+    config: Config
+    node_ids: NodeIds
+    graph_name: str
+    fingerprint: str
+    known_labels: list[str]
+    validation_labels: list[str]
+    best_step: int
+    history: list[dict[str, Any]]
+
+
+def save_model(path: Path, model: TrainedModel, *, overwrite: bool = False) -> None:
+    """Write the model as a directory, whole or not at all."""
+    if overwrite and path.exists() and not (path / HEADER).is_file():
+        raise ModelFormatError(
+            f"{path} is not a saved model, so it is not overwritten; name another"
+        )
+    with new_directory(path, overwrite=overwrite) as folder:
+        weights = {name: w.cpu().contiguous() for name, w in model.network.state_dict().items()}
+        save_file(weights, folder / WEIGHTS)
+        write_ids(folder / IDS, model.node_ids.array)
+        header = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "libraries": {
+                name: version(name) for name in ("metatne", "torch", "numpy", "safetensors")
+            }
+            | {"python": platform.python_version()},
+            "graph": {
+                "name": model.graph_name,
+                "fingerprint": model.fingerprint,
+                "num_nodes": len(model.node_ids),
+            },
+            "config": model.config.model_dump(),
+            "known_labels": model.known_labels,
+            "validation_labels": model.validation_labels,
+            "best_step": model.best_step,
+            "history": model.history,
+            "files": {name: _facts(folder / name) for name in (WEIGHTS, IDS)},
+        }
+        write_json(folder / HEADER, header)
+
+
+def load_model(path: Path, *, device: str = "auto") -> TrainedModel:
+    """Read a saved model onto a device; refuse one that is not whole."""
+    header = _read_header(path)
+    for name in (WEIGHTS, IDS):
+        _check_file(path / name, header["files"][name])
+    try:
+        config = make_config(header["config"], source=str(path / HEADER))
+        node_ids = NodeIds(map_ids(path / IDS))
+        weights = load_file(path / WEIGHTS)
+    except (ConfigError, GraphError, SafetensorError) as error:
+        raise _broken(path, str(error)) from error
+    with torch.device("meta"):  # shapes without memory; the weights are put in their place
+        network = MetaTNENetwork(len(node_ids), config)
+    try:
+        network.load_state_dict(weights, assign=True)
+    except RuntimeError as error:
+        raise _broken(path / WEIGHTS, f"it does not fit the settings: {error}") from error
+    return TrainedModel(
+        network=network.to(resolve_device(device)).eval(),
+        config=config,
+        node_ids=node_ids,
+        graph_name=header["graph"]["name"],
+        fingerprint=header["graph"]["fingerprint"],
+        known_labels=header["known_labels"],
+        validation_labels=header["validation_labels"],
+        best_step=header["best_step"],
+        history=header["history"],
+    )
+
+
+_EXPECTED: dict[str, type] = {
+    "config": dict,
+    "graph": dict,
+    "files": dict,
+    "known_labels": list,
+    "validation_labels": list,
+    "best_step": int,
+    "history": list,
+}
+
+
+def _read_header(path: Path) -> dict[str, Any]:
+    file = path / HEADER
+    if not path.exists():
+        raise ModelFormatError(f"there is no model at {path}; train one with `metatne train`")
+    if not file.is_file():
+        raise ModelFormatError(
+            f"{path} is not a saved model: it has no {HEADER}; "
+            "a saved model is a directory that `metatne train` or MetaTNE.save wrote"
+        )
+    try:
+        header = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise _broken(file, f"it cannot be read as JSON ({error})") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ModelFormatError(f"{file} is not the header of a saved model")
+    if header.get("version") != FORMAT_VERSION:
+        raise ModelFormatError(
+            f"{file}: expected format version {FORMAT_VERSION}, found {header.get('version')!r}; "
+            "use the version of metatne that wrote it, or train again"
+        )
+    for key, kind in _EXPECTED.items():
+        if not isinstance(header.get(key), kind):
+            raise _broken(
+                file, f"expected {key!r} to be a {kind.__name__}, found {header.get(key)!r}"
+            )
+    if not all(isinstance(header["graph"].get(key), str) for key in ("name", "fingerprint")):
+        raise _broken(file, "the graph's name and fingerprint are missing")
+    if not all(isinstance(header["files"].get(name), dict) for name in (WEIGHTS, IDS)):
+        raise _broken(file, f"expected the facts of {WEIGHTS} and {IDS}")
+    return header
+
+
+def _facts(file: Path) -> dict[str, Any]:
+    with file.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return {"size": file.stat().st_size, "sha256": digest}
+
+
+def _check_file(file: Path, expected: dict[str, Any]) -> None:
+    if not file.is_file():
+        raise _broken(file, "it is missing")
+    size = file.stat().st_size
+    if size != expected.get("size"):
+        cut = " (cut short)" if size < (expected.get("size") or 0) else ""
+        raise _broken(file, f"expected {expected.get('size')} bytes, found {size}{cut}")
+    if _facts(file)["sha256"] != expected.get("sha256"):
+        raise _broken(file, "its content is not what was saved (SHA-256 differs)")
+
+
+def _broken(file: Path, what: str) -> ModelFormatError:
+    return ModelFormatError(f"{file} is damaged: {what}; copy the model again, or train it again")

@@ -1,0 +1,1 @@
+"""Learning a network from a graph and its known labels."""

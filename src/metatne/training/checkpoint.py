@@ -1,0 +1,158 @@
+"""A training that was stopped, in one file: tensors, and a JSON header with the rest.
+
+One file is replaced by one rename, so a kill at any moment leaves the last whole checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from metatne.config import Config
+from metatne.errors import ConfigError, GraphMismatchError, ModelFormatError
+from metatne.sampling.splits import LabelSplit
+from metatne.storage import new_file
+from metatne.training.trainer import Stopped, Trainer, TrainingState, Validation
+
+FORMAT_VERSION = 1
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+class Checkpointer:
+    """Saves a training at the end of a step: now and then, and when it is asked to stop."""
+
+    def __init__(
+        self,
+        path: Path,
+        fingerprint: str,
+        split: LabelSplit,
+        *,
+        every_seconds: float = 30.0,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._path, self._fingerprint, self._split = path, fingerprint, split
+        self._every_seconds, self._should_stop = every_seconds, should_stop
+        self._saved = time.monotonic()
+
+    def __call__(self, trainer: Trainer) -> None:
+        """Save if it is time; raise `Stopped` after saving if that was asked for."""
+        stops = self._should_stop()
+        if stops or time.monotonic() - self._saved >= self._every_seconds:
+            save_checkpoint(self._path, trainer, self._fingerprint, self._split)
+            self._saved = time.monotonic()
+        if stops:
+            raise Stopped
+
+
+def save_checkpoint(path: Path, trainer: Trainer, fingerprint: str, split: LabelSplit) -> None:
+    """Write all that `trainer` needs to go on."""
+    state = trainer.state
+    tensors = {f"network.{name}": weight for name, weight in trainer.network.state_dict().items()}
+    tensors["contexts"] = trainer.contexts.detach()
+    tensors |= {f"best.{name}": weight for name, weight in state.best_weights.items()}
+    for kind, optimiser in _optimisers(trainer).items():
+        for place, moments in optimiser.state_dict()["state"].items():
+            tensors |= {f"{kind}.{place}.{name}": moments[name] for name in _MOMENTS}
+    header = {
+        "version": FORMAT_VERSION,
+        "fingerprint": fingerprint,
+        "split": _split_lists(split),
+        "config": trainer.config.model_dump(),
+        "step": state.step,
+        "num_structural": state.num_structural,
+        "best_step": state.best_step,
+        "seconds": state.seconds,
+        "losses": state.losses,
+        "history": [asdict(validation) for validation in state.history],
+    }
+    with new_file(path) as temporary:
+        save_file(
+            {name: tensor.cpu().contiguous() for name, tensor in tensors.items()},
+            temporary,
+            metadata={"checkpoint": json.dumps(header)},
+        )
+
+
+def restore_checkpoint(path: Path, trainer: Trainer, fingerprint: str, split: LabelSplit) -> None:
+    """Put `trainer` where it left off; refuse a checkpoint of another graph or settings."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = json.loads((file.metadata() or {})["checkpoint"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise ModelFormatError(
+            f"{path}: not a whole checkpoint ({error}); delete it and train from the start"
+        ) from error
+    _check_same(path, header, trainer.config, fingerprint, split)
+    trainer.network.load_state_dict(_part(tensors, "network"))
+    with torch.no_grad():
+        trainer.contexts.copy_(tensors["contexts"])
+    for kind, optimiser in _optimisers(trainer).items():
+        saved = optimiser.state_dict()
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in _part(tensors, kind).items():
+            place, moment = name.split(".")
+            moments.setdefault(int(place), {})[moment] = tensor
+        saved["state"] = moments
+        optimiser.load_state_dict(saved)
+    trainer.state = TrainingState(
+        step=header["step"],
+        num_structural=header["num_structural"],
+        history=[Validation(**row) for row in header["history"]],
+        best_step=header["best_step"],
+        best_weights={n: t.to(trainer.device) for n, t in _part(tensors, "best").items()},
+        seconds=header["seconds"],
+        losses=header["losses"],
+    )
+
+
+def _check_same(
+    path: Path, header: dict[str, Any], config: Config, fingerprint: str, split: LabelSplit
+) -> None:
+    if header["version"] != FORMAT_VERSION:
+        raise ModelFormatError(
+            f"{path}: expected checkpoint version {FORMAT_VERSION}, found {header['version']}; "
+            "resume with the version of metatne that wrote it, or train from the start"
+        )
+    if header["fingerprint"] != fingerprint or header["split"] != _split_lists(split):
+        raise GraphMismatchError(
+            f"{path}: this training was started on another graph or other labels "
+            f"(fingerprint {header['fingerprint'][:12]}, this graph has {fingerprint[:12]}); "
+            "give the same graph, or train from the start"
+        )
+    # The same training may go on elsewhere, so the device may differ.
+    now, then = config.model_dump(exclude={"device"}), dict(header["config"])
+    changed = [
+        f"{key} was {then.get(key)!r}, is {now[key]!r}" for key in now if now[key] != then.get(key)
+    ]
+    if changed:
+        raise ConfigError(
+            f"{path}: this training was started with other settings: {'; '.join(changed)}; "
+            "resume with the same settings, or train from the start"
+        )
+
+
+def _optimisers(trainer: Trainer) -> dict[str, torch.optim.Optimizer]:
+    return {"structural": trainer.structural_optimiser, "meta": trainer.meta_optimiser}
+
+
+def _split_lists(split: LabelSplit) -> dict[str, list[int]]:
+    return {"known": split.known.tolist(), "validation": split.validation.tolist()}
+
+
+def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors below `prefix.`, without it."""
+    return {
+        name.removeprefix(f"{prefix}."): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(f"{prefix}.")
+    }

@@ -1,0 +1,231 @@
+"""The optimisation procedure (Algorithm 1) with selection on validation labels."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from metatne.config import Config
+from metatne.device import resolve_device
+from metatne.errors import TrainingError
+from metatne.graph.store import Graph
+from metatne.losses import meta_loss, structural_loss
+from metatne.metrics import f1, roc_auc
+from metatne.model import MetaTNENetwork, initial_table
+from metatne.sampling.pairs import PairSampler
+from metatne.sampling.splits import LabelSplit
+from metatne.sampling.tasks import TaskSampler, TaskShape
+from metatne.schedule import structural_probability
+from metatne.scoring import score_tasks
+from metatne.seeding import numpy_generator, torch_seed
+
+ADAM_EPSILON = 1e-7
+
+
+@dataclass(frozen=True)
+class Validation:
+    """One look at the validation labels, with the mean losses since the last one."""
+
+    step: int
+    tau: float
+    structural_loss: float | None
+    meta_loss: float | None
+    auc: float
+    f1: float
+    seconds: float
+
+    @property
+    def score(self) -> float:
+        """What selection maximises."""
+        return self.auc + self.f1
+
+
+class Observer(Protocol):
+    """Who wants to know how training goes."""
+
+    def on_step(self, step: int, num_steps: int, tau: float) -> None:
+        """A step is done."""
+
+    def on_validation(self, validation: Validation, *, is_best: bool) -> None:
+        """A validation is done."""
+
+
+@dataclass
+class TrainingState:
+    """All that a step changes; with the seed, all that a resumed run needs."""
+
+    step: int = 0
+    num_structural: int = 0
+    history: list[Validation] = field(default_factory=list)
+    best_step: int = 0
+    best_weights: dict[str, Tensor] = field(default_factory=dict)
+    seconds: float = 0.0
+    losses: dict[str, list[float]] = field(default_factory=lambda: {"structural": [], "meta": []})
+
+
+class Stopped(Exception):  # noqa: N818 - not an error: the user asked for it
+    """Training was asked to stop and did, at a step's end."""
+
+
+class Trainer:
+    """Trains one network; `run` may be called again after it was stopped."""
+
+    def __init__(self, graph: Graph, split: LabelSplit, config: Config) -> None:
+        self.config = config
+        self.device = resolve_device(config.device)
+        shape = task_shape(config)
+        self._pairs = PairSampler(
+            graph,
+            batch_size=config.pairs_per_step,
+            num_negatives=config.num_negatives,
+            seed=config.seed,
+        )
+        self._tasks = TaskSampler(graph.labels, split.known, shape)
+        self._validation_tasks = TaskSampler(graph.labels, split.validation, shape).draw(
+            config.validation_tasks, numpy_generator(config.seed, "validation tasks")
+        )
+        # Weights are drawn on the CPU, so that every device starts from the same ones.
+        with torch_seed(config.seed, "network"):
+            self.network = MetaTNENetwork(graph.num_nodes, config).to(self.device)
+        with torch_seed(config.seed, "contexts"):
+            contexts = initial_table(graph.num_nodes, config.dim)
+        self.contexts = torch.nn.Parameter(contexts.detach().to(self.device))
+        self._matrices = [p for p in self.network.transformation.parameters() if p.ndim == 2]
+        self.structural_optimiser = torch.optim.Adam(
+            [self.network.embeddings, self.contexts],
+            lr=config.structural_rate,
+            eps=ADAM_EPSILON,
+            fused=self.device.type != "mps",
+        )
+        self.meta_optimiser = torch.optim.Adam(
+            self.network.parameters(),
+            lr=config.meta_rate,
+            eps=ADAM_EPSILON,
+            fused=self.device.type != "mps",
+        )
+        self.state = TrainingState()
+
+    def run(
+        self,
+        observers: Sequence[Observer] = (),
+        *,
+        at_step_end: Callable[[Trainer], None] | None = None,
+    ) -> MetaTNENetwork:
+        """Train to the last step (or out of patience) and return the best network by validation.
+
+        `at_step_end` may save a checkpoint, or raise `Stopped`.
+        """
+        config, state = self.config, self.state
+        resumed = time.perf_counter() - state.seconds
+        while state.step < config.num_steps and not self._is_out_of_patience():
+            tau = structural_probability(
+                state.step, decay_rate=config.decay_rate, decay_period=config.decay_period
+            )
+            if numpy_generator(config.seed, "schedule", state.step).random() < tau:
+                self._structural_step()
+            else:
+                self._meta_step()
+            state.step += 1
+            state.seconds = time.perf_counter() - resumed
+            if state.step % config.validate_every == 0 or state.step == config.num_steps:
+                self._validate(tau, observers)
+            for observer in observers:
+                observer.on_step(state.step, config.num_steps, tau)
+            if at_step_end is not None:
+                at_step_end(self)
+        self.network.load_state_dict(state.best_weights)
+        return self.network.eval()
+
+    def _structural_step(self) -> None:
+        pairs = self._pairs.batch(self.state.num_structural)
+        self.state.num_structural += 1
+        nodes, neighbours, negatives = (
+            torch.from_numpy(part).to(self.device)
+            for part in (pairs.nodes, pairs.neighbours, pairs.negatives)
+        )
+        loss = structural_loss(
+            functional.embedding(nodes, self.network.embeddings),
+            functional.embedding(neighbours, self.contexts),
+            functional.embedding(negatives, self.contexts),
+        )
+        self._update(self.structural_optimiser, loss, "structural")
+
+    def _meta_step(self) -> None:
+        step, seed = self.state.step, self.config.seed
+        tasks = self._tasks.draw(self.config.tasks_per_step, numpy_generator(seed, "tasks", step))
+        self.network.train()
+        with torch_seed(seed, "dropout", step):
+            logits = self.network(
+                torch.from_numpy(tasks.positives).to(self.device),
+                torch.from_numpy(tasks.negatives).to(self.device),
+                torch.from_numpy(tasks.queries).to(self.device),
+            )
+        is_positive = torch.from_numpy(tasks.is_positive).to(self.device, logits.dtype)
+        loss = meta_loss(logits, is_positive, self._matrices, l2=self.config.l2)
+        self._update(self.meta_optimiser, loss, "meta")
+
+    def _update(self, optimiser: torch.optim.Optimizer, loss: Tensor, kind: str) -> None:
+        value = loss.item()
+        if not math.isfinite(value):
+            rate = f"{kind}_rate"
+            raise TrainingError(
+                f"the {kind} loss became {value} at step {self.state.step}: training diverged. "
+                f"Try a smaller {rate} than {getattr(self.config, rate)} (--set {rate}=…)"
+            )
+        self.state.losses[kind].append(value)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+
+    def _validate(self, tau: float, observers: Sequence[Observer]) -> None:
+        state, tasks = self.state, self._validation_tasks
+        logits = score_tasks(self.network, tasks)
+        means = {kind: sum(v) / len(v) if v else None for kind, v in state.losses.items()}
+        validation = Validation(
+            step=state.step,
+            tau=tau,
+            structural_loss=means["structural"],
+            meta_loss=means["meta"],
+            auc=float(roc_auc(logits, tasks.is_positive).mean()),
+            f1=float(f1(logits > 0, tasks.is_positive).mean()),
+            seconds=state.seconds,
+        )
+        best = max((v.score for v in state.history), default=-math.inf)
+        is_best = validation.score > best
+        state.history.append(validation)
+        state.losses = {kind: [] for kind in state.losses}
+        if is_best:
+            state.best_step = state.step
+            state.best_weights = {
+                name: weight.detach().clone() for name, weight in self.network.state_dict().items()
+            }
+        for observer in observers:
+            observer.on_validation(validation, is_best=is_best)
+
+    def _is_out_of_patience(self) -> bool:
+        if self.config.patience is None:
+            return False
+        waited = sum(validation.step > self.state.best_step for validation in self.state.history)
+        return waited >= self.config.patience
+
+
+def task_shape(config: Config) -> TaskShape:
+    """The shape of the tasks that these settings train on."""
+    return TaskShape(
+        positives=config.positives,
+        negatives=config.negatives,
+        query_positives=config.query_positives or config.positives,
+        query_negatives=config.query_negatives or config.negatives,
+    )
+
+
+def history_rows(history: Sequence[Validation]) -> list[dict[str, Any]]:
+    """The history as plain rows, for files and tables."""
+    return [asdict(validation) for validation in history]
