@@ -160,27 +160,30 @@ class _Urn:
         counts = rng.multinomial(num_free, self.within)
         if one_each:
             counts[self.members.homes] += 1
+        members = self.members
         keys = np.empty(num_edges, dtype=np.int64)
-        done = self._fill(
-            keys, 0, counts, self.within, self.members.bounds, self.members.nodes, rng
-        )
-        everyone = np.array([0, self.num_nodes])
+        within, across = np.split(keys, [num_edges - num_across])
+        self._fill(within, counts, self.within, members.bounds, members.nodes, rng)
         counts = rng.multinomial(num_across, self.across)
-        self._fill(keys, done, counts, self.across, everyone, np.arange(self.num_nodes), rng)
+        everyone = np.array([0, self.num_nodes])
+        self._fill(across, counts, self.across, everyone, np.arange(self.num_nodes), rng)
+        keys *= 2
+        across += 1
         return keys
 
     def _fill(
         self,
-        keys: Int64[np.ndarray, " edge"],
-        place: int,
+        pairs: Int64[np.ndarray, " edge"],
         counts: Int64[np.ndarray, " member"],
         weights: Float[np.ndarray, " member"],
         bounds: Int64[np.ndarray, " bounds"],
         nodes: Int64[np.ndarray, " member"],
         rng: np.random.Generator,
-    ) -> int:
-        """Write the keys of `counts` edges from `place` on; second ends follow the weights."""
-        is_across = place > 0
+    ) -> None:
+        """Fill in `low * num_nodes + high`; member k comes first `counts[k]` times.
+
+        The second end comes from the same group (`bounds`), by weight.
+        """
         cumulated = np.concatenate([[0.0], np.cumsum(weights)])
         group = np.repeat(np.arange(len(bounds) - 1, dtype=np.int32), np.diff(bounds))
         firsts = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
@@ -194,10 +197,8 @@ class _Urn:
             second += second == first  # no self-loops: the next member instead,
             second = np.where(second == end, begin, second)  # and the first after the last
             a, b = nodes[first], nodes[second]
-            pair = np.minimum(a, b) * self.num_nodes + np.maximum(a, b)
-            keys[place : place + len(first)] = 2 * pair + is_across
-            place += len(first)
-        return place
+            pairs[start : start + CHUNK_EDGES] = np.minimum(a, b) * self.num_nodes
+            pairs[start : start + CHUNK_EDGES] += np.maximum(a, b)
 
 
 def _draw_edges(
