@@ -104,9 +104,6 @@ class _Members:
     homes: Int64[np.ndarray, " node"]
     """The pair of each node with its home."""
 
-    def communities(self) -> Int64[np.ndarray, " member"]:
-        return np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))
-
     def matrix(self) -> sp.csr_array:
         shape = (len(self.homes), len(self.bounds) - 1)
         ones = np.ones(len(self.nodes), dtype=np.int8)
@@ -153,7 +150,7 @@ class _Urn:
         self, num_edges: int, rng: np.random.Generator, *, one_each: bool = False
     ) -> Int64[np.ndarray, " edge"]:
         """Keys of edges, some of them equal; `one_each` gives each node one at home."""
-        num_across = round(self.mixing * num_edges)
+        num_across = int(self.mixing * num_edges)
         num_free = num_edges - num_across - (self.num_nodes if one_each else 0)
         # How often each pair comes first is drawn at once, and in order: no search is needed,
         # and the searches for the second ends stay within one community, so in the cache.
