@@ -56,7 +56,7 @@ def build_graph(
     statements = None if labels is None else place_statements(labels, label_ids, node_ids)
     keep = np.ones(len(node_ids), dtype=bool)
     if statements is not None and labelled_only:
-        keep = statements.annotated(len(node_ids))
+        keep = statements.annotated()
         report = replace(report, num_unlabelled_dropped=int((~keep).sum()))
         pairs = pairs.among(keep)
     is_linked = np.zeros(len(node_ids), dtype=bool)
@@ -85,18 +85,17 @@ class _Pairs:
 
 
 def _label_ids(labels: RawLabels | None) -> Any:
-    """The ids that the labels name: those of the statements, then the unannotated ones."""
+    """The ids that the labels name: of the statements, the unannotated, the complete nodes."""
     if labels is None:
         return pa.array([], pa.int64())
-    stated = id_array(labels.nodes)
-    if labels.unannotated is None or not len(labels.unannotated):
-        return stated
-    unannotated = id_array(labels.unannotated)
-    if not len(stated):
-        return unannotated
-    if stated.type != unannotated.type:
-        stated, unannotated = stated.cast(pa.large_string()), unannotated.cast(pa.large_string())
-    return pa.concat_arrays([stated, unannotated])
+    columns = [
+        id_array(column)
+        for column in (labels.nodes, labels.unannotated, labels.complete)
+        if column is not None and len(column)
+    ]
+    if not all(pa.types.is_int64(column.type) for column in columns):
+        columns = [column.cast(pa.large_string()) for column in columns]
+    return pa.concat_arrays(columns) if columns else pa.array([], pa.int64())
 
 
 def _one_type(
@@ -112,7 +111,7 @@ def _one_type(
         )
     is_integer = all(pa.types.is_int64(column.type) for column in columns)
     if is_integer and not pa.types.is_int64(label_ids.type):
-        numbers = integers_or_null(label_ids)
+        numbers = _integers_or_null(label_ids)
         if numbers.null_count and keep_unlinked:
             is_integer = False  # a label names a node "x", which then is a node
         elif not numbers.null_count:
@@ -124,10 +123,10 @@ def _one_type(
     return columns[0], columns[1], columns[2] if len(columns) == 3 else None, label_ids
 
 
-def integers_or_null(texts: Any) -> Any:
+def _integers_or_null(texts: Any) -> Any:
     """Canonical decimal integers as int64, null for any other text."""
     is_integer = pc.match_substring_regex(texts, r"^(0|-?[1-9][0-9]{0,17})$")
-    return pc.if_else(is_integer, texts, None).cast(pa.int64())
+    return pc.if_else(is_integer, texts, pa.scalar(None, texts.type)).cast(pa.int64())
 
 
 def _number_nodes(

@@ -205,14 +205,14 @@ def _array_of_python_values(values: Any) -> Any:
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
         return pa.array(values)
     listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    if all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in listed):
-        kind = pa.int64()
-    elif all(isinstance(value, str | int | np.integer) for value in listed):
-        listed = [str(value) for value in listed]
-        kind = pa.large_string()
-    else:
-        odd = next(value for value in listed if not isinstance(value, str | int | np.integer))
-        raise GraphError(f"node ids must be integers or text, not {type(odd).__name__}: {odd!r}")
+    for value in listed:
+        if isinstance(value, bool) or not isinstance(value, str | int | np.integer):
+            raise GraphError(
+                f"node ids must be integers or text, not {type(value).__name__}: {value!r}"
+            )
+    kind = pa.int64()
+    if any(isinstance(value, str) for value in listed):
+        listed, kind = [str(value) for value in listed], pa.large_string()
     try:
         return pa.array(listed, type=kind)
     except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError) as error:

@@ -47,6 +47,13 @@ class RawLabels:
     """HOLDS for every statement when None."""
 
     unannotated: pa.Array | None = None
+    complete: pa.Array | None = None
+    """Nodes that were looked at for every label: their unstated pairs are LACKS, whatever
+    `unannotated` and `is_partial` say."""
+
+    is_partial: bool = False
+    """Nodes that neither a statement nor `complete` names are unannotated as well."""
+
     names: list[str] = field(default_factory=list)
     """Label names in the order to keep, where the source has one; else sorted by name
     (numerically when all are integers)."""

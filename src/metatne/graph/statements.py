@@ -25,10 +25,11 @@ class Statements:
     labels: Int64[np.ndarray, " statement"]
     states: Int8[np.ndarray, " statement"]
     unannotated: Bool[np.ndarray, " node"]
+    complete: Bool[np.ndarray, " node"]
 
-    def annotated(self, num_nodes: int) -> Bool[np.ndarray, " node"]:
+    def annotated(self) -> Bool[np.ndarray, " node"]:
         """The nodes of which anything is known: a label that they hold, or that they lack."""
-        mask = np.zeros(num_nodes, dtype=bool)
+        mask = self.complete.copy()
         mask[self.nodes[self.states != UNKNOWN]] = True
         return mask
 
@@ -42,6 +43,7 @@ class Statements:
             labels=self.labels[stays],
             states=self.states[stays],
             unannotated=self.unannotated[keep],
+            complete=self.complete[keep],
         )
 
     def labels_of(self, num_nodes: int) -> tuple[Labels, int]:
@@ -61,15 +63,21 @@ class Statements:
 def place_statements(raw: RawLabels, ids: Any, node_ids: NodeIds) -> Statements:
     """The statements of `raw` by position.
 
-    `ids` are the ids of the statements, then the unannotated ones, in the type of
-    `node_ids` where they can be.
+    `ids` are the ids of the statements, of the unannotated and of the complete nodes, one
+    after the other, in the type of `node_ids` where they can be.
     """
     num_statements = len(raw.nodes)
     positions = _positions(ids, node_ids)
     _refuse_unknown_nodes(raw, ids, positions)
     nodes = positions[:num_statements]
-    unannotated = np.zeros(len(node_ids), dtype=bool)
-    unannotated[positions[num_statements:]] = True
+    num_unannotated = 0 if raw.unannotated is None else len(raw.unannotated)
+    is_stated, unannotated, complete = np.zeros((3, len(node_ids)), dtype=bool)
+    is_stated[nodes] = True
+    unannotated[positions[num_statements : num_statements + num_unannotated]] = True
+    complete[positions[num_statements + num_unannotated :]] = True
+    if raw.is_partial:
+        unannotated |= ~is_stated
+    unannotated &= ~complete
     names, labels = _number_labels(raw)
     states = raw.states
     if states is None:
@@ -86,7 +94,7 @@ def place_statements(raw: RawLabels, ids: Any, node_ids: NodeIds) -> Statements:
             f"not {states[odd[0]]}"
         )
     _refuse_contradictions(raw, nodes, labels, states, names, node_ids)
-    return Statements(names, nodes, labels, states, unannotated)
+    return Statements(names, nodes, labels, states, unannotated, complete)
 
 
 def _positions(ids: Any, node_ids: NodeIds) -> Int64[np.ndarray, " statement"]:
@@ -184,5 +192,5 @@ def _place(raw: RawLabels, row: int) -> str:
     if raw.lines is not None and row < len(raw.lines):
         return f"{raw.source}:{raw.lines[row]}"
     if row >= len(raw.nodes):
-        return f"{raw.source} (unannotated nodes)"
+        return f"{raw.source} (nodes without statements)"
     return f"{raw.source} (statement {row + 1})"

@@ -62,9 +62,10 @@ class Graph:
         """
         # The readers stand before the store in the flow of data; this door leads back to them.
         from metatne.graph.readers import read_graph
-        from metatne.graph.readers.memory import EdgePairs
 
-        return read_graph(EdgePairs(edges), labels, name=name, **options)
+        if isinstance(edges, str | Path):
+            raise GraphError(f"from_edges takes pairs; read {str(edges)!r} with read_graph")
+        return read_graph(edges, labels, name=name, **options)
 
     @property
     def num_nodes(self) -> int:

@@ -35,6 +35,10 @@ from metatne.graph.readers.text import BadLines, Text, load_text, quoted, wrong_
 SHAPE = "2 or 3 fields (source, target[, weight])"
 WEIGHT = "a weight that is a finite number greater than 0"
 
+# Between these a weight stays finite and greater than 0 as a float32.
+SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
+LARGEST = float(np.finfo(np.float32).max)
+
 
 def read_edge_list(
     path: Path,
@@ -136,28 +140,22 @@ def _is_header(first: list[str], rest: list[list[str]]) -> bool:
     alike = [row for row in rest if len(row) == len(first)]
     if len(first) not in (2, 3) or 2 * len(alike) <= len(rest) or not alike:
         return False
-    if len(first) == 3 and _weight(first[2]) is None and not first[2].startswith("-"):
-        num_weights = sum(_weight(row[2]) is not None for row in alike)
+    if len(first) == 3 and parse_weight(first[2]) is None and not first[2].startswith("-"):
+        num_weights = sum(parse_weight(row[2]) is not None for row in alike)
         return 2 * num_weights > len(alike) and not any(map(is_integer, first[:2]))
     return not any(map(is_integer, first[:2])) and all(
         is_integer(row[0]) and is_integer(row[1]) for row in alike
     )
 
 
-def _weight(field: str) -> float | None:
+def parse_weight(field: str) -> float | None:
     """The weight that a field says, or None if it cannot be one."""
     try:
         value = float(field)
     except ValueError:
         return None
     is_plain = field.isascii() and "_" not in field  # float() also reads "1_0" and "١"
-    return value if is_plain and _is_weight(np.float64([value]))[0] else None
-
-
-def _is_weight(values: Float64[np.ndarray, " edge"]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Whether each value stays finite and greater than 0 as a float32."""
-    limits = np.finfo(np.float32)
-    return (values >= limits.smallest_subnormal) & (values <= limits.max)
+    return value if is_plain and SMALLEST <= value <= LARGEST else None
 
 
 def _read_regular(text: Text, layout: _Layout) -> _Columns | None:
@@ -202,8 +200,8 @@ def _read_regular(text: Text, layout: _Layout) -> _Columns | None:
         ends.append(ids)
     weights = None
     if layout.columns.weight is not None:
-        values = table.column(names[2]).to_numpy()
-        if not _is_weight(values).all():
+        values: Float64[np.ndarray, " edge"] = table.column(names[2]).to_numpy()
+        if not ((values >= SMALLEST) & (values <= LARGEST)).all():
             return None
         weights = values.astype(np.float32)
     return ends[0], ends[1], weights
@@ -247,7 +245,7 @@ def _read_lines(text: Text, layout: _Layout) -> _Columns:
             continue
         if layout.columns.weight is not None:
             field = fields[layout.columns.weight]
-            weight = _weight(field)
+            weight = parse_weight(field)
             if weight is None:
                 bad.add(number, WEIGHT, quoted(field))
                 continue

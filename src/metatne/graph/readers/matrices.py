@@ -1,0 +1,109 @@
+"""Adjacency matrices: SciPy's sparse ones, and MATLAB files with `network` and `group`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import scipy.io
+import scipy.sparse as sp
+
+from metatne.errors import GraphError, InputError, LabelError
+from metatne.graph.raw import HOLDS, UNKNOWN, RawEdges, RawLabels
+from metatne.graph.readers.label_states import wide_labels
+from metatne.graph.readers.text import wrong_file
+
+
+def edges_from_matrix(matrix: Any, *, source: str, weighted: bool | None = None) -> RawEdges:
+    """The edges of an adjacency matrix: an entry at (i, j) joins the nodes i and j.
+
+    Nodes are called 0 … n-1. Where all entries are 1 the graph has no weights.
+    """
+    entries: Any = sp.coo_array(matrix)
+    if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
+        raise GraphError(f"{source}: an adjacency matrix must be square, not {entries.shape}")
+    if entries.dtype.kind not in "biuf":
+        raise GraphError(f"{source}: an adjacency matrix must hold numbers, not {entries.dtype}")
+    entries.sum_duplicates()
+    entries.eliminate_zeros()
+    ids = pa.array(np.arange(entries.shape[0], dtype=np.int64))
+    weights = None
+    if weighted or (weighted is None and (entries.data != 1).any()):
+        with np.errstate(over="ignore"):
+            weights = entries.data.astype(np.float32)
+    rows, columns = (ends.astype(np.int64) for ends in entries.coords)
+    by_row = entries.tocsr()
+    is_directed = bool((by_row != by_row.T).nnz)
+    return RawEdges(pa.array(rows), pa.array(columns), weights, is_directed, ids)
+
+
+def labels_from_matrix(matrix: Any, *, source: str) -> RawLabels:
+    """Labels from a (node, label) matrix of 0 and 1, with NaN for unknown.
+
+    Nodes and labels are called by their positions, from 0.
+    """
+    entries: Any
+    if sp.issparse(matrix):
+        entries = sp.coo_array(cast(Any, matrix), copy=True)
+        entries.sum_duplicates()
+        entries.eliminate_zeros()
+    else:
+        matrix = np.asarray(matrix)
+        if matrix.ndim != 2:
+            raise LabelError(f"{source}: labels must be a matrix (node, label), not {matrix.shape}")
+        if matrix.dtype.kind == "f" and np.isnan(matrix).any():
+            return _dense_labels(matrix, source)
+        if matrix.dtype.kind not in "biuf":
+            raise LabelError(f"{source}: labels must be numbers 0 and 1, not {matrix.dtype}")
+        entries = sp.coo_array(matrix)
+    if entries.dtype.kind not in "biuf" or (entries.data != 1).any():
+        raise LabelError(f"{source}: the label matrix must hold 0 and 1 only")
+    rows, columns = (ends.astype(np.int64) for ends in entries.coords)
+    num_nodes, num_labels = entries.shape
+    return RawLabels(
+        pa.array(rows),
+        pa.array(columns).cast(pa.large_string()),
+        complete=pa.array(np.arange(num_nodes, dtype=np.int64)),
+        names=[str(label) for label in range(num_labels)],
+        source=source,
+    )
+
+
+def _dense_labels(matrix: np.ndarray[Any, Any], source: str) -> RawLabels:
+    is_known = ~np.isnan(matrix)
+    if not np.isin(matrix[is_known], (0, HOLDS)).all():
+        raise LabelError(f"{source}: the label matrix must hold 0, 1 and NaN (unknown) only")
+    states = np.where(is_known, matrix, UNKNOWN).astype(np.int8)
+    names = [str(label) for label in range(matrix.shape[1])]
+    return wide_labels(pa.array(np.arange(len(matrix))), names, states, source=source)
+
+
+def read_matlab(path: Path) -> tuple[RawEdges, RawLabels | None]:
+    """The graph of a MATLAB file: `network` (n x n), and `group` (n x labels) if it is there."""
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    try:
+        content = scipy.io.loadmat(path, variable_names=["network", "group"])
+    except NotImplementedError as error:
+        raise wrong_file(
+            path, "a MATLAB file up to version 7", "version 7.3; save it with -v7"
+        ) from error
+    except Exception as error:  # SciPy's reader fails in many ways on damaged files
+        reason = str(error) or type(error).__name__
+        raise wrong_file(path, "a MATLAB file", f"something else ({reason})") from error
+    if "network" not in content:
+        raise wrong_file(path, "the variable 'network' (and 'group')", "no such variable")
+    edges = edges_from_matrix(content["network"], source=str(path))
+    if "group" not in content:
+        return edges, None
+    labels = labels_from_matrix(content["group"], source=str(path))
+    num_rows = content["group"].shape[0]
+    if num_rows != content["network"].shape[0]:
+        raise wrong_file(
+            path,
+            "as many rows in 'group' as in 'network'",
+            f"{num_rows:,} and {content['network'].shape[0]:,}",
+        )
+    return edges, labels
