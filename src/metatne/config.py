@@ -71,8 +71,8 @@ class Config(BaseModel):
         return self
 
     def hash(self) -> str:
-        """12 hex digits that name these settings; the device does not count."""
-        text = json.dumps(self.model_dump(exclude={"device"}), sort_keys=True)
+        """12 hex digits that name these settings; device and seed do not count."""
+        text = json.dumps(self.model_dump(exclude={"device", "seed"}), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

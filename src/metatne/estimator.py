@@ -151,6 +151,16 @@ class MetaTNE:
         """What each validation saw: step, tau, losses, auc, f1, seconds."""
         return pd.DataFrame(self._fitted().history)
 
+    @property
+    def best_step_(self) -> int:
+        """The step whose network was kept, chosen on the validation labels."""
+        return self._fitted().best_step
+
+    @property
+    def num_steps_(self) -> int:
+        """Steps of training that were done, up to the last validation."""
+        return int(self._fitted().history[-1]["step"])
+
     def _fitted(self) -> TrainedModel:
         if self.trained_ is None:
             raise NotFittedError(

@@ -12,8 +12,6 @@ from metatne.sampling.tasks import Tasks
 TOKENS_PER_PIECE = 16_384
 """Adapted embeddings held at once: the peak memory of scoring, whatever the graph's size."""
 
-Nodes = Int64[np.ndarray, " node"]
-
 
 @torch.inference_mode()
 def score_tasks(network: MetaTNENetwork, tasks: Tasks) -> Float32[np.ndarray, "task query"]:
@@ -37,7 +35,10 @@ def score_tasks(network: MetaTNENetwork, tasks: Tasks) -> Float32[np.ndarray, "t
 
 @torch.inference_mode()
 def score_nodes(
-    network: MetaTNENetwork, positives: Nodes, negatives: Nodes, candidates: Nodes
+    network: MetaTNENetwork,
+    positives: Int64[np.ndarray, " positive"],
+    negatives: Int64[np.ndarray, " negative"],
+    candidates: Int64[np.ndarray, " node"],
 ) -> Float32[np.ndarray, " node"]:
     """Log-odds of every candidate for one task."""
     piece = max(1, TOKENS_PER_PIECE // (len(positives) + len(negatives) + 2))

@@ -1,1 +1,5 @@
-"""The command line: thin layers over the library."""
+"""The command line: thin layers over the library, one file a command group."""
+
+from metatne.cli.app import app, main
+
+__all__ = ["app", "main"]

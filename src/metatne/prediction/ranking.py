@@ -29,7 +29,7 @@ class Scores:
 
     candidates: Nodes
     logits: Float[np.ndarray, " node"]
-    weak_negatives: Nodes
+    weak_negatives: Int64[np.ndarray, " weak"]
 
 
 def score_candidates(
@@ -55,7 +55,9 @@ def score_candidates(
     return Scores(candidates, total / times, np.sort(np.concatenate(weak_sets)))
 
 
-def _draw_weak_negatives(positives: Nodes, num_nodes: int, size: int, seed: int) -> list[Nodes]:
+def _draw_weak_negatives(
+    positives: Int64[np.ndarray, " positive"], num_nodes: int, size: int, seed: int
+) -> list[Int64[np.ndarray, " weak"]]:
     """Disjoint sets of nodes, drawn uniformly from those that are not positives.
 
     A novel label is rare, so nodes drawn at random mostly lack it.

@@ -13,15 +13,14 @@ from metatne.errors import MAX_SHOWN, SupportError
 from metatne.graph.node_ids import NodeIds
 
 NodeId = str | int
-Nodes = Int64[np.ndarray, " node"]
 
 
 @dataclass(frozen=True)
 class Support:
     """Positions of the nodes said to hold the label and of those said to lack it."""
 
-    positives: Nodes
-    negatives: Nodes
+    positives: Int64[np.ndarray, " positive"]
+    negatives: Int64[np.ndarray, " negative"]
 
 
 def resolve_support(

@@ -9,16 +9,14 @@ from jaxtyping import Int64
 
 from metatne.seeding import numpy_generator
 
-LabelIndices = Int64[np.ndarray, " label"]
-
 
 @dataclass(frozen=True)
 class LabelSplit:
     """Disjoint sets of label indices."""
 
-    known: LabelIndices
-    validation: LabelIndices
-    test: LabelIndices
+    known: Int64[np.ndarray, " known"]
+    validation: Int64[np.ndarray, " validation"]
+    test: Int64[np.ndarray, " test"]
 
 
 def paper_split(num_labels: int, trial: int) -> LabelSplit:
@@ -36,7 +34,7 @@ def paper_split(num_labels: int, trial: int) -> LabelSplit:
     )
 
 
-def validation_split(labels: LabelIndices, *, share: float, seed: int) -> LabelSplit:
+def validation_split(labels: Int64[np.ndarray, " label"], *, share: float, seed: int) -> LabelSplit:
     """The labels cut into known and validation, for a model that is to be used, not tested."""
     order = numpy_generator(seed, "label split").permutation(labels)
     num_validation = max(1, round(share * len(labels)))

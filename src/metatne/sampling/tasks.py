@@ -71,7 +71,7 @@ class TaskSampler:
     def __init__(
         self,
         labels: Labels,
-        candidates: Sequence[int] | Int64[np.ndarray, " label"],
+        candidates: Sequence[int] | Int64[np.ndarray, " candidate"],
         shape: TaskShape,
     ) -> None:
         self.shape = shape
@@ -84,14 +84,15 @@ class TaskSampler:
             if labels.unannotated is None
             else np.flatnonzero(~labels.unannotated)
         )
-        self._holders = _Ragged([labels.holders(label) for label in self.usable])
+        usable = self.usable.tolist()
+        self._holders = _Ragged([labels.holders(label) for label in usable])
         everyone = np.arange(labels.num_nodes)
         enough = SCARCE * len(self._annotated)
-        self._is_scarce = np.array([_num_lacking(labels, label) < enough for label in self.usable])
+        self._is_scarce = np.array([_num_lacking(labels, label) < enough for label in usable])
         self._lacking = _Ragged(
             [
                 np.flatnonzero(labels.states(everyone, label) == LACKS) if scarce else everyone[:0]
-                for label, scarce in zip(self.usable, self._is_scarce, strict=True)
+                for label, scarce in zip(usable, self._is_scarce, strict=True)
             ]
         )
 
@@ -169,12 +170,12 @@ class _Ragged:
 
 
 def usable_labels(
-    labels: Labels, candidates: Sequence[int] | Int64[np.ndarray, " label"], shape: TaskShape
-) -> Int64[np.ndarray, " label"]:
+    labels: Labels, candidates: Sequence[int] | Int64[np.ndarray, " candidate"], shape: TaskShape
+) -> Int64[np.ndarray, " usable"]:
     """The candidates that have enough holders and non-holders for a task of this shape."""
     usable = [
         label
-        for label in candidates
+        for label in map(int, candidates)
         if labels.num_holders[label] > shape.num_positives
         and _num_lacking(labels, label) >= shape.num_negatives
     ]
@@ -186,7 +187,7 @@ def _num_lacking(labels: Labels, label: int) -> int:
 
 
 def too_few_holders(
-    labels: Labels, candidates: Sequence[int] | Int64[np.ndarray, " label"], shape: TaskShape
+    labels: Labels, candidates: Sequence[int] | Int64[np.ndarray, " candidate"], shape: TaskShape
 ) -> LabelError:
     """The error that no candidate is usable, with the counts that would be needed."""
     held = sorted(

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -47,6 +47,7 @@ class Validation:
         return self.auc + self.f1
 
 
+@runtime_checkable
 class Observer(Protocol):
     """Who wants to know how training goes."""
 

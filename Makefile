@@ -1,0 +1,45 @@
+# Two commands do all the set-up: `make demo` and `make test`. Both may be run again.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check study docs clean
+
+demo: $(VENV)/.core
+	$(BIN)/metatne demo
+
+test: check
+	$(BIN)/coverage run -m pytest -m "not slow"
+	$(BIN)/coverage report
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# Studies of minutes each, kept out of `make test`.
+study: $(VENV)/.dev
+	$(BIN)/pytest -m slow
+
+# Pages that are generated from the code; a test fails when they are stale.
+docs: $(VENV)/.dev
+	$(BIN)/python scripts/write_cli_reference.py
+
+clean:
+	rm -rf $(VENV) demo
+
+$(VENV)/bin/pip:
+	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is not installed; set PYTHON=…"; exit 2; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || \
+	  { apt-get update -qq && apt-get install -y -qq python3-venv; } || \
+	  { echo "error: Python's venv module is missing: apt-get install python3-venv"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(VENV)/bin/pip pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/bin/pip pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/.core

@@ -1,0 +1,129 @@
+"""What the commands show: results on standard output, all else on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from metatne.training.trainer import Validation
+
+output = Console(highlight=False)
+messages = Console(stderr=True, highlight=False)
+
+
+def say(text: str) -> None:
+    """A remark that is not a result."""
+    messages.print(text, markup=False, soft_wrap=True)
+
+
+def fail(text: str) -> None:
+    """Why a command ends without a result."""
+    for line in text.splitlines():
+        messages.print(f"[bold red]error:[/] {_escaped(line)}", soft_wrap=True)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("[", r"\[")
+
+
+class TrainingProgress:
+    """An observer that draws one bar: steps, time left, tau and the last validation."""
+
+    def __init__(self, progress: Progress, description: str) -> None:
+        self._progress = progress
+        self._task = progress.add_task(description, total=None, facts="")
+        self._facts = ""
+
+    def on_step(self, step: int, num_steps: int, tau: float) -> None:
+        """Move the bar."""
+        facts = f"tau {tau:.2f}{self._facts}"
+        self._progress.update(self._task, completed=step, total=num_steps, facts=facts)
+
+    def on_validation(self, validation: Validation, *, is_best: bool) -> None:
+        """Show the losses and the validation beside the bar."""
+        losses = (
+            f"  {name} {value:.3f}"
+            for name, value in (
+                ("structural", validation.structural_loss),
+                ("meta", validation.meta_loss),
+            )
+            if value is not None
+        )
+        star = " *" if is_best else ""
+        self._facts = (
+            f"{''.join(losses)}  validation AUC {validation.auc:.3f} F1 {validation.f1:.3f}{star}"
+        )
+        if not self._progress.console.is_terminal:
+            say(f"step {validation.step}: tau {validation.tau:.2f}{self._facts}")
+
+
+@contextmanager
+def training_progress(description: str = "training") -> Iterator[TrainingProgress]:
+    """A progress bar for one training; plain lines where there is no terminal."""
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[facts]}"),
+        console=messages,
+        disable=not messages.is_terminal,
+    ) as progress:
+        yield TrainingProgress(progress, description)
+
+
+@contextmanager
+def counting_progress(description: str, total: int) -> Iterator[Progress]:
+    """A bar for things that end one by one; the caller advances its only task."""
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=messages,
+        disable=not messages.is_terminal,
+    ) as progress:
+        progress.add_task(description, total=total)
+        yield progress
+
+
+class DownloadProgress:
+    """A bar for one file; opened by the first call, so files already there draw nothing."""
+
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
+
+    def __call__(self, done_bytes: int, total_bytes: int | None) -> None:
+        """So many bytes are there."""
+        if self._progress is None:
+            self._progress = Progress(
+                TextColumn("downloading"),
+                BarColumn(),
+                DownloadColumn(),
+                TimeRemainingColumn(),
+                console=messages,
+                disable=not messages.is_terminal,
+            )
+            self._progress.start()
+            self._progress.add_task("download", total=total_bytes)
+        task = self._progress.tasks[0].id
+        self._progress.update(task, completed=done_bytes, total=total_bytes)
+        if total_bytes is not None and done_bytes >= total_bytes:
+            self._progress.stop()
+            self._progress = None

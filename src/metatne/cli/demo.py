@@ -1,0 +1,100 @@
+"""`metatne demo`: a tag that the model never saw, found again among Debian's packages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+import typer
+from rich.table import Table
+
+from metatne.cli.console import output, say, training_progress
+from metatne.errors import MetaTNEError
+from metatne.estimator import MetaTNE
+from metatne.graph.datasets import load_dataset
+from metatne.graph.raw import HOLDS, UNKNOWN
+from metatne.graph.store import Graph
+from metatne.metrics import average_precision, roc_auc
+from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape
+from metatne.seeding import numpy_generator
+
+NUM_POSITIVES, NUM_NEGATIVES = 10, 20
+_MARKS = {HOLDS: "yes", UNKNOWN: "not tagged yet"}
+
+
+def demo(
+    label: Annotated[str, typer.Option("--label", help="The tag to hold out.")] = "field::biology",
+    out: Annotated[Path, typer.Option("--out", help="Where the model is kept.")] = Path("demo"),
+    seed: Annotated[int, typer.Option("--seed", help="Draws the examples.")] = 0,
+    top: Annotated[int, typer.Option("--top", min=1, help="Rows to show.")] = 20,
+) -> None:
+    """Train on Debian's packages without one of their tags, then find it from ten examples."""
+    graph = load_dataset("debian")
+    held_out = graph.labels.position(label)
+    model = _train_without(graph, held_out, out / label.replace("::", "-").replace("/", "-"))
+    examples = TaskSampler(
+        graph.labels, [held_out], TaskShape(NUM_POSITIVES, NUM_NEGATIVES, 0, 0)
+    ).draw(1, numpy_generator(seed, "demo"))
+    ranking = _rank(model, graph, examples)
+    ranking["state"] = graph.labels.states(
+        graph.node_ids.positions(ranking["node"].tolist()), held_out
+    )
+    _show(graph, label, examples, ranking, top)
+
+
+def _train_without(graph: Graph, held_out: int, directory: Path) -> MetaTNE:
+    """A model that has never seen the label; one trained by an earlier call is taken again."""
+    others = [label for label in range(graph.labels.num_labels) if label != held_out]
+    visible = graph.with_labels(graph.labels.select(others))
+    if directory.exists():
+        try:
+            model = MetaTNE.load(directory, graph=visible)
+        except MetaTNEError as error:
+            say(f"training again: {error}")
+        else:
+            say(f"using the model in {directory}")
+            return model
+    say(f"{visible!r}")
+    with training_progress() as progress:
+        model = MetaTNE().fit(visible, observers=[progress])
+    model.save(directory, overwrite=True)
+    say(f"saved the model in {directory}")
+    return model
+
+
+def _rank(model: MetaTNE, graph: Graph, examples: Tasks) -> pd.DataFrame:
+    return model.rank(
+        positives=graph.node_ids.take(examples.positives[0]),
+        negatives=graph.node_ids.take(examples.negatives[0]),
+    )
+
+
+def _show(graph: Graph, label: str, examples: Tasks, ranking: pd.DataFrame, top: int) -> None:
+    given: Sequence[object] = graph.node_ids.take(examples.positives[0])
+    output.print(f"\nThe tag [bold]{label}[/] was held out. Ten packages that hold it were given:")
+    output.print(f"  {', '.join(map(str, given))}")
+    output.print(f"and {NUM_NEGATIVES} that do not. The likeliest others:\n")
+    table = Table(box=None)
+    for name in ("rank", "probability", "package", f"holds {label}?"):
+        table.add_column(name, justify="right" if name in ("rank", "probability") else "left")
+    for row in ranking.head(top).itertuples():
+        mark = _MARKS.get(int(str(row.state)), "no")
+        table.add_row(str(row.rank), f"{row.probability:.3f}", str(row.node), mark)
+    output.print(table)
+    known = ranking[ranking["state"] != UNKNOWN]
+    truth = (known["state"] == HOLDS).to_numpy()[None]
+    # Ranks, not probabilities: close to 0 and 1 those of different nodes are equal.
+    scores = -known["rank"].to_numpy(dtype=np.float64)[None]
+    found = int((ranking.head(top)["state"] == HOLDS).sum())
+    asked = int((ranking.head(top)["state"] != UNKNOWN).sum())
+    output.print(
+        f"\n{found} of the first {asked} tagged packages truly hold it "
+        f"({truth.mean():.1%} of all do)."
+    )
+    output.print(
+        f"Over all {truth.size:,} other tagged packages: AUC {roc_auc(scores, truth)[0]:.3f}, "
+        f"average precision {average_precision(scores, truth)[0]:.3f}."
+    )

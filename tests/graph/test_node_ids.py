@@ -1,0 +1,133 @@
+"""Ids go from position to id and back, and a wrong one is told what is near."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from metatne.errors import GraphError, UnknownNodeError
+from metatne.graph.node_ids import FEW_IDS, NodeIds, as_integer, id_array
+
+
+@pytest.fixture
+def names() -> NodeIds:
+    return NodeIds(["vim", "emacs", "Ärger", "nano", "🙂"])
+
+
+@pytest.fixture
+def numbers() -> NodeIds:
+    return NodeIds([30, 10, 20])
+
+
+def test_take_and_index(names: NodeIds, numbers: NodeIds) -> None:
+    assert len(names) == 5
+    assert names[1] == "emacs"
+    assert names.take([4, 0]) == ["🙂", "vim"]
+    assert numbers[0] == 30
+    assert isinstance(numbers[0], int)
+    assert names.is_integer is False
+    assert numbers.is_integer is True
+
+
+def test_positions_are_those_of_the_ids(names: NodeIds) -> None:
+    found = names.positions(["nano", "🙂", "Ärger", "nano"])
+    assert found.tolist() == [3, 4, 2, 3]
+    assert found.dtype == np.int64
+
+
+def test_few_and_many_ids_are_found_alike() -> None:
+    ids = NodeIds([f"n{i}" for i in range(3 * FEW_IDS)])
+    wanted = [f"n{i}" for i in range(0, 3 * FEW_IDS, 2)]
+    one_by_one = [int(ids.positions([name])[0]) for name in wanted]
+    assert ids.positions(wanted).tolist() == one_by_one
+
+
+def test_text_and_integers_are_one_id(numbers: NodeIds) -> None:
+    assert numbers.positions(["10", 20]).tolist() == [1, 2]
+    assert NodeIds(["7", "x"]).positions([7]).tolist() == [0]
+    assert "10" in numbers
+    assert np.int32(10) in numbers
+    assert "010" not in numbers
+    assert True not in NodeIds([1, 2])
+    assert 1.0 not in NodeIds([1, 2])
+    assert 2**70 not in numbers
+
+
+def test_unknown_names_get_suggestions(names: NodeIds) -> None:
+    with pytest.raises(UnknownNodeError, match=r"no node 'emcs'; did you mean 'emacs'\?") as error:
+        names.positions(["emcs", "vim", "zzzzzz"])
+    assert error.value.suggestions == {"emcs": ["emacs"], "zzzzzz": []}
+
+
+def test_unknown_integers_get_the_nearest(numbers: NodeIds) -> None:
+    with pytest.raises(UnknownNodeError, match="did you mean '10', '20', '30'"):
+        numbers.positions([11])
+    with pytest.raises(UnknownNodeError, match="no node 'foo'$"):
+        numbers.positions(["foo"])
+
+
+def test_many_unknown_ids_are_found_and_counted(numbers: NodeIds) -> None:
+    with pytest.raises(UnknownNodeError, match="and 990 more unknown nodes"):
+        numbers.positions([*range(1000, 2000), 10])
+
+
+def test_text_that_is_no_utf8_is_unknown(names: NodeIds) -> None:
+    with pytest.raises(UnknownNodeError):
+        names.positions(["\ud800"])
+    with pytest.raises(UnknownNodeError):
+        names.positions(["\ud800"] * (FEW_IDS + 1))
+
+
+def test_suggestions_stay_quick_in_a_large_graph() -> None:
+    ids = NodeIds(pa.array(np.arange(1_000_000)).cast(pa.large_string()))
+    start = time.perf_counter()
+    near = ids.nearest("x999999")
+    assert "999999" in near  # the slip is at the front, far off in the sorted order
+    assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (["a", "", "b"], "must not be empty, but that of node 1"),
+        (["a", "b", "a"], "unique, but these are repeated: 'a'"),
+        ([1, 2, 2, 1], "unique, but these are repeated: 1, 2"),
+        ([1.5], "integers or text, not float"),
+        ([True, False], "integers or text, not bool"),
+        ([("a", "b")], "integers or text, not tuple"),
+        ([2**70], "64-bit"),
+        (["\ud800"], "valid text"),
+    ],
+)
+def test_ids_that_cannot_be(ids: list[object], message: str) -> None:
+    with pytest.raises(GraphError, match=message):
+        NodeIds(ids)
+
+
+def test_null_ids_are_refused() -> None:
+    with pytest.raises(GraphError, match="that of node 1"):
+        NodeIds(pa.array(["a", None]))
+
+
+def test_arrow_arrays_of_any_kind_become_one() -> None:
+    assert id_array(pa.chunked_array([["a"], ["b"]])).type == pa.large_string()
+    assert id_array(pa.array(["a", "b"]).dictionary_encode()).to_pylist() == ["a", "b"]
+    assert id_array(pa.array([1, 2], pa.uint8())).type == pa.int64()
+    assert id_array([1, "b"]).to_pylist() == ["1", "b"]
+    with pytest.raises(GraphError, match="not double"):
+        id_array(pa.array([1.0]))
+    with pytest.raises(GraphError, match="64-bit"):
+        id_array(pa.array([2**63], pa.uint64()))
+
+
+@pytest.mark.parametrize("text", ["7", "-7", "0", "9223372036854775807"])
+def test_canonical_integers(text: str) -> None:
+    assert as_integer(text) == int(text)
+
+
+@pytest.mark.parametrize("text", ["07", "+7", "-0", "1_0", " 7", "٣", "", "-", "--1", "9" * 19])
+def test_other_spellings_are_no_integers(text: str) -> None:
+    assert as_integer(text) is None
