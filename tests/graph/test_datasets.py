@@ -254,3 +254,12 @@ def test_real_checksums() -> None:
             if path.exists():
                 assert file.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
                 assert file.size == path.stat().st_size
+
+
+def test_the_documentation_has_these_numbers() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")
+    for dataset in list_datasets():
+        numbers = (dataset.num_nodes, dataset.num_edges, dataset.num_labels)
+        row = f"| `{dataset.name}` | {' | '.join(f'{number:,}' for number in numbers)} |"
+        assert row in page
+        assert all(f"`{file.name}`" in page for file in dataset.files)

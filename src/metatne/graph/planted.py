@@ -75,7 +75,7 @@ def planted_graph(
     rng = np.random.default_rng(seed)
     members = _draw_members(num_nodes, num_communities, overlap, rng)
     ranks = rng.permutation(num_nodes) + 1
-    urn = _Urn(members, ranks**-degree_skew, mixing)
+    urn = _Urn(members, ranks ** -float(degree_skew), mixing)
     low, high, is_within = _draw_edges(urn, round(num_nodes * mean_degree / 2), rng)
     weights = _draw_weights(is_within, rng) if weighted else None
     label_communities = _draw_label_communities(
