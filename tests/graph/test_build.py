@@ -16,7 +16,9 @@ from metatne.graph.raw import RawEdges, RawLabels
 from metatne.graph.store import Graph
 
 
-def raw(*pairs: tuple[Any, ...], nodes: list[Any] | None = None, directed: bool = False) -> RawEdges:
+def raw(
+    *pairs: tuple[Any, ...], nodes: list[Any] | None = None, directed: bool = False
+) -> RawEdges:
     columns = list(zip(*pairs, strict=True)) if pairs else [(), ()]
     return RawEdges(
         pa.array(columns[0], pa.int64() if not pairs else None),
@@ -215,8 +217,11 @@ def test_named_labels_of_an_integer_graph() -> None:
 def test_contradictions_are_named_with_their_places() -> None:
     lines = np.array([3, 4, 7], dtype=np.int64)
     labels = statements((1, "x", 1), (2, "x", 1), (1, "x", 0), source="l.csv", lines=lines)
-    with pytest.raises(LabelError, match=r"l.csv:7: node 1 lacks label 'x' here, but it holds it "
-                       r"at l.csv:3"):
+    with pytest.raises(
+        LabelError,
+        match=r"l.csv:7: node 1 lacks label 'x' here, but it holds it "
+        r"at l.csv:3",
+    ):
         build_graph(raw((1, 2)), labels, name="g")
 
 

@@ -109,6 +109,10 @@ def _one_type(
         raise GraphError(
             f"{len(columns[0]):,} edge sources do not pair with {len(columns[1]):,} targets"
         )
+    if edges.weights is not None and len(edges.weights) != len(columns[0]):
+        raise GraphError(
+            f"{len(columns[0]):,} edges need as many weights, not {len(edges.weights):,}"
+        )
     is_integer = all(pa.types.is_int64(column.type) for column in columns)
     if is_integer and not pa.types.is_int64(label_ids.type):
         numbers = _integers_or_null(label_ids)
@@ -213,8 +217,6 @@ def _check_weights(
 ) -> None:
     if weights is None:
         return
-    if len(weights) != len(rows):
-        raise GraphError(f"{len(rows):,} edges need as many weights, not {len(weights):,}")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
     if len(bad):
         shown = "; ".join(

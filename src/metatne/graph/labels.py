@@ -68,13 +68,13 @@ class LabelPairs:
         keys: Int64[np.ndarray, " pair"] = self.pair_labels * self._num_nodes + self.nodes
         return keys
 
-    def contains(self, keys: Int64[np.ndarray, "*shape"]) -> Bool[np.ndarray, "*shape"]:
+    def contains(self, keys: Int64[np.ndarray, " key"]) -> Bool[np.ndarray, " key"]:
         """Whether each key `label * num_nodes + node` is in the set."""
         if not len(self):
             return np.zeros(keys.shape, dtype=bool)
         place = np.searchsorted(self._keys, keys)
         place[place == len(self)] = 0
-        found: Bool[np.ndarray, "*shape"] = self._keys[place] == keys
+        found: Bool[np.ndarray, " key"] = self._keys[place] == keys
         return found
 
     def select(self, labels: Int64[np.ndarray, " chosen"]) -> LabelPairs:
@@ -205,25 +205,27 @@ class Labels:
 
     def states(self, nodes: ArrayLike, labels: ArrayLike) -> Int8[np.ndarray, "*shape"]:
         """The state of each (node, label), the two broadcast against each other."""
-        nodes, labels = np.broadcast_arrays(
+        both = np.broadcast_arrays(
             np.asarray(nodes, dtype=np.int64), np.asarray(labels, dtype=np.int64)
         )
+        shape = both[0].shape
+        flat_nodes, flat_labels = (values.reshape(-1) for values in both)
         for name, values, bound in (
-            ("node", nodes, self.num_nodes),
-            ("label", labels, self.num_labels),
+            ("node", flat_nodes, self.num_nodes),
+            ("label", flat_labels, self.num_labels),
         ):
             if values.size and not (values.min() >= 0 and values.max() < bound):
                 raise IndexError(f"{name} positions must lie in 0 … {bound - 1}")
-        keys = labels * self.num_nodes + nodes
+        keys = flat_labels * self.num_nodes + flat_nodes
         states = np.full(keys.shape, LACKS, dtype=np.int8)
         if self.unannotated is not None:
-            states[self.unannotated[nodes]] = UNKNOWN
+            states[self.unannotated[flat_nodes]] = UNKNOWN
         if self.unknown is not None:
             states[self.unknown.contains(keys)] = UNKNOWN
         if self.lacks is not None:
             states[self.lacks.contains(keys)] = LACKS
         states[self.holds.contains(keys)] = HOLDS
-        return states
+        return states.reshape(shape)
 
     def position(self, name: str) -> int:
         """The number of the label called `name`."""

@@ -100,8 +100,11 @@ class Graph:
         if values is None:
             values = np.ones(len(self.indices), dtype=np.float32)
             values.flags.writeable = False
+        # SciPy wants one type for both index arrays; it is the small one that is copied.
+        small = len(self.indices) <= np.iinfo(self.indices.dtype).max
+        indptr = self.indptr.astype(self.indices.dtype) if small else self.indptr
         matrix = sp.csr_array(
-            (values, self.indices, self.indptr), shape=(self.num_nodes, self.num_nodes)
+            (values, self.indices, indptr), shape=(self.num_nodes, self.num_nodes)
         )
         # Known from the build; unsaid, SciPy would read all entries to find out.
         matrix.has_sorted_indices = True
