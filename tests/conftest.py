@@ -6,3 +6,65 @@ from jaxtyping import install_import_hook
 
 # Before anything of metatne is imported: every signature is checked from here on.
 install_import_hook("metatne", "type_checks.checked")
+
+import pytest  # noqa: E402 - what follows may import metatne
+import torch  # noqa: E402
+
+from graphs import hand_made, held_by  # noqa: E402
+from metatne.estimator import MetaTNE  # noqa: E402
+from metatne.graph.planted import planted_graph  # noqa: E402
+from metatne.graph.store import Graph  # noqa: E402
+
+torch.set_num_threads(1)  # two processes with two threads each would fight for the cores
+
+SMALL = {
+    "dim": 16,
+    "attention_dim": 16,
+    "num_heads": 2,
+    "feedforward_dim": 16,
+    "positives": 4,
+    "negatives": 6,
+    "pairs_per_step": 128,
+    "tasks_per_step": 2,
+    "structural_rate": 0.01,
+    "meta_rate": 0.01,
+    "decay_period": 5,
+    "num_steps": 60,
+    "validate_every": 20,
+    "validation_tasks": 20,
+    "device": "cpu",
+}
+
+
+@pytest.fixture
+def small_settings() -> dict[str, object]:
+    """Settings with which a planted graph is fitted in a second."""
+    return dict(SMALL)
+
+
+@pytest.fixture(scope="session")
+def friends() -> Graph:
+    """Two circles of friends who know each other through dora and emil."""
+    edges = [
+        *(("anna", "bela"), ("anna", "carl"), ("bela", "carl"), ("carl", "dora")),
+        ("dora", "emil"),
+        *(("emil", "fred"), ("fred", "gina"), ("fred", "hans"), ("gina", "hans")),
+    ]
+    labels = {
+        "left": held_by("anna", "bela", "carl", "dora"),
+        "right": held_by("emil", "fred", "gina", "hans"),
+        "rare": held_by("anna", "hans"),
+    }
+    return hand_made(edges, labels, name="friends")
+
+
+@pytest.fixture(scope="session")
+def planted() -> Graph:
+    """300 nodes with integer ids, and 10 labels made of 6 communities."""
+    return planted_graph(300, num_labels=10, num_communities=6, seed=1).graph
+
+
+@pytest.fixture(scope="session")
+def fitted(planted: Graph) -> MetaTNE:
+    """A model of `planted`; tests must not change it."""
+    return MetaTNE(**SMALL).fit(planted)
