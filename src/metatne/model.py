@@ -32,21 +32,27 @@ class MetaTNENetwork(nn.Module):
         negatives: Int64[Tensor, "task negative"],
         queries: Int64[Tensor, "task query"],
     ) -> Float[Tensor, "task query"]:
-        """Log-odds that each query node holds its task's label (Eqn. 3 and 8).
+        """Log-odds that each query node holds its task's label."""
+        return self.classify(
+            functional.embedding(positives, self.embeddings),
+            functional.embedding(negatives, self.embeddings),
+            functional.embedding(queries, self.embeddings),
+        )
+
+    def classify(
+        self,
+        positives: Float[Tensor, "task positive dim"],
+        negatives: Float[Tensor, "task negative dim"],
+        queries: Float[Tensor, "task query dim"],
+    ) -> Float[Tensor, "task query"]:
+        """Log-odds that each query holds its task's label, from embeddings (Eqn. 3 and 8).
 
         The two signs go through the same transformation, separately; the softmax over
         the two distances is the logistic function of their difference.
         """
-        query_embeddings = functional.embedding(queries, self.embeddings)
-        logits = [
-            prototype_logits(
-                *self.transformation(
-                    functional.embedding(supports, self.embeddings), query_embeddings
-                )
-            )
-            for supports in (positives, negatives)
-        ]
-        return logits[0] - logits[1]
+        positive_logits = prototype_logits(*self.transformation(positives, queries))
+        negative_logits = prototype_logits(*self.transformation(negatives, queries))
+        return positive_logits - negative_logits
 
 
 def initial_table(num_nodes: int, dim: int) -> nn.Parameter:

@@ -12,7 +12,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -57,11 +56,12 @@ def save_checkpoint(path: Path, trainer: Trainer, fingerprint: str, split: Label
     """Write all that `trainer` needs to go on."""
     state = trainer.state
     tensors = {f"network.{name}": weight for name, weight in trainer.network.state_dict().items()}
-    tensors["contexts"] = trainer.contexts.detach()
+    tensors["contexts"] = trainer.contexts
     tensors |= {f"best.{name}": weight for name, weight in state.best_weights.items()}
-    for kind, optimiser in _optimisers(trainer).items():
-        for place, moments in optimiser.state_dict()["state"].items():
-            tensors |= {f"{kind}.{place}.{name}": moments[name] for name in _MOMENTS}
+    for kind, rows in trainer.row_optimisers.items():
+        tensors |= {f"{kind}.{name}": tensor for name, tensor in rows.state().items()}
+    for place, moments in trainer.transformation_optimiser.state_dict()["state"].items():
+        tensors |= {f"transformation.{place}.{name}": moments[name] for name in _MOMENTS}
     header = {
         "version": FORMAT_VERSION,
         "fingerprint": fingerprint,
@@ -94,16 +94,15 @@ def restore_checkpoint(path: Path, trainer: Trainer, fingerprint: str, split: La
         ) from error
     _check_same(path, header, trainer.config, fingerprint, split)
     trainer.network.load_state_dict(_part(tensors, "network"))
-    with torch.no_grad():
-        trainer.contexts.copy_(tensors["contexts"])
-    for kind, optimiser in _optimisers(trainer).items():
-        saved = optimiser.state_dict()
-        moments: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in _part(tensors, kind).items():
-            place, moment = name.split(".")
-            moments.setdefault(int(place), {})[moment] = tensor
-        saved["state"] = moments
-        optimiser.load_state_dict(saved)
+    trainer.contexts.copy_(tensors["contexts"])
+    for kind, rows in trainer.row_optimisers.items():
+        rows.load_state(_part(tensors, kind))
+    moments: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in _part(tensors, "transformation").items():
+        place, moment = name.split(".")
+        moments.setdefault(int(place), {})[moment] = tensor
+    optimiser = trainer.transformation_optimiser
+    optimiser.load_state_dict(optimiser.state_dict() | {"state": moments})
     trainer.state = TrainingState(
         step=header["step"],
         num_structural=header["num_structural"],
@@ -139,10 +138,6 @@ def _check_same(
             f"{path}: this training was started with other settings: {'; '.join(changed)}; "
             "resume with the same settings, or train from the start"
         )
-
-
-def _optimisers(trainer: Trainer) -> dict[str, torch.optim.Optimizer]:
-    return {"structural": trainer.structural_optimiser, "meta": trainer.meta_optimiser}
 
 
 def _split_lists(split: LabelSplit) -> dict[str, list[int]]:

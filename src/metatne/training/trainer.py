@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 import torch
+from jaxtyping import Int64
 from torch import Tensor
 from torch.nn import functional
 
@@ -25,8 +27,7 @@ from metatne.sampling.tasks import TaskSampler, TaskShape
 from metatne.schedule import structural_probability
 from metatne.scoring import score_tasks
 from metatne.seeding import numpy_generator, torch_seed
-
-ADAM_EPSILON = 1e-7
+from metatne.training.row_adam import EPSILON, RowAdam
 
 
 @dataclass(frozen=True)
@@ -97,19 +98,17 @@ class Trainer:
             self.network = MetaTNENetwork(graph.num_nodes, config).to(self.device)
         with torch_seed(config.seed, "contexts"):
             contexts = initial_table(graph.num_nodes, config.dim)
-        self.contexts = torch.nn.Parameter(contexts.detach().to(self.device))
-        self._matrices = [p for p in self.network.transformation.parameters() if p.ndim == 2]
-        self.structural_optimiser = torch.optim.Adam(
-            [self.network.embeddings, self.contexts],
-            lr=config.structural_rate,
-            eps=ADAM_EPSILON,
-            fused=self.device.type != "mps",
-        )
-        self.meta_optimiser = torch.optim.Adam(
-            self.network.parameters(),
-            lr=config.meta_rate,
-            eps=ADAM_EPSILON,
-            fused=self.device.type != "mps",
+        self.contexts = contexts.detach().to(self.device)
+        transformation = self.network.transformation
+        self._matrices = [p for p in transformation.parameters() if p.ndim == 2]
+        embeddings = self.network.embeddings.detach()
+        self.row_optimisers = {
+            "structural embeddings": RowAdam(embeddings, rate=config.structural_rate),
+            "structural contexts": RowAdam(self.contexts, rate=config.structural_rate),
+            "meta embeddings": RowAdam(embeddings, rate=config.meta_rate),
+        }
+        self.transformation_optimiser = torch.optim.Adam(
+            transformation.parameters(), lr=config.meta_rate, eps=EPSILON
         )
         self.state = TrainingState()
 
@@ -147,32 +146,45 @@ class Trainer:
     def _structural_step(self) -> None:
         pairs = self._pairs.batch(self.state.num_structural)
         self.state.num_structural += 1
-        nodes, neighbours, negatives = (
-            torch.from_numpy(part).to(self.device)
-            for part in (pairs.nodes, pairs.neighbours, pairs.negatives)
-        )
+        nodes = _Rows(pairs.nodes, self.device)
+        contexts = _Rows(np.column_stack((pairs.neighbours, pairs.negatives)), self.device)
+        embeddings = self._read(nodes, "structural embeddings", "meta embeddings")
+        context_rows = self._read(contexts, "structural contexts")
+        vectors = functional.embedding(contexts.places, context_rows)  # (pair, 1 + negative, dim)
         loss = structural_loss(
-            functional.embedding(nodes, self.network.embeddings),
-            functional.embedding(neighbours, self.contexts),
-            functional.embedding(negatives, self.contexts),
+            functional.embedding(nodes.places, embeddings), vectors[:, 0], vectors[:, 1:]
         )
-        self._update(self.structural_optimiser, loss, "structural")
+        self._backward(loss, "structural")
+        self._step(nodes, embeddings, "structural embeddings")
+        self._step(contexts, context_rows, "structural contexts")
 
     def _meta_step(self) -> None:
         step, seed = self.state.step, self.config.seed
         tasks = self._tasks.draw(self.config.tasks_per_step, numpy_generator(seed, "tasks", step))
+        nodes = _Rows(
+            np.concatenate((tasks.positives, tasks.negatives, tasks.queries), axis=1), self.device
+        )
+        embeddings = self._read(nodes, "structural embeddings", "meta embeddings")
+        sizes = [part.shape[1] for part in (tasks.positives, tasks.negatives, tasks.queries)]
         self.network.train()
         with torch_seed(seed, "dropout", step):
-            logits = self.network(
-                torch.from_numpy(tasks.positives).to(self.device),
-                torch.from_numpy(tasks.negatives).to(self.device),
-                torch.from_numpy(tasks.queries).to(self.device),
+            logits = self.network.classify(
+                *torch.split(functional.embedding(nodes.places, embeddings), sizes, dim=1)
             )
         is_positive = torch.from_numpy(tasks.is_positive).to(self.device, logits.dtype)
         loss = meta_loss(logits, is_positive, self._matrices, l2=self.config.l2)
-        self._update(self.meta_optimiser, loss, "meta")
+        self.transformation_optimiser.zero_grad(set_to_none=True)
+        self._backward(loss, "meta")
+        self.transformation_optimiser.step()
+        self._step(nodes, embeddings, "meta embeddings")
 
-    def _update(self, optimiser: torch.optim.Optimizer, loss: Tensor, kind: str) -> None:
+    def _read(self, rows: _Rows, *optimisers: str) -> Tensor:
+        """The rows of a table, up to date with all of its optimisers, as a leaf to derive by."""
+        for name in optimisers:
+            self.row_optimisers[name].settle(rows.distinct)
+        return self.row_optimisers[name].table[rows.distinct].requires_grad_()
+
+    def _backward(self, loss: Tensor, kind: str) -> None:
         value = loss.item()
         if not math.isfinite(value):
             rate = f"{kind}_rate"
@@ -181,12 +193,16 @@ class Trainer:
                 f"Try a smaller {rate} than {getattr(self.config, rate)} (--set {rate}=…)"
             )
         self.state.losses[kind].append(value)
-        optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
+
+    def _step(self, rows: _Rows, leaf: Tensor, optimiser: str) -> None:
+        assert leaf.grad is not None  # the loss depends on every row that was read
+        self.row_optimisers[optimiser].step(rows.distinct, leaf.grad)
 
     def _validate(self, tau: float, observers: Sequence[Observer]) -> None:
         state, tasks = self.state, self._validation_tasks
+        for optimiser in self.row_optimisers.values():
+            optimiser.settle_all()
         logits = score_tasks(self.network, tasks)
         means = {kind: sum(v) / len(v) if v else None for kind, v in state.losses.items()}
         validation = Validation(
@@ -215,6 +231,14 @@ class Trainer:
             return False
         waited = sum(validation.step > self.state.best_step for validation in self.state.history)
         return waited >= self.config.patience
+
+
+class _Rows:
+    """The distinct nodes of a batch, and where each of its entries is among them."""
+
+    def __init__(self, nodes: Int64[np.ndarray, "*batch"], device: torch.device) -> None:
+        batch = torch.from_numpy(nodes).to(device)
+        self.distinct, self.places = torch.unique(batch, return_inverse=True)
 
 
 def task_shape(config: Config) -> TaskShape:

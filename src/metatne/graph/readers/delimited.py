@@ -21,6 +21,7 @@ from metatne.errors import GraphError
 from metatne.graph.raw import RawEdges
 from metatne.graph.readers.columns import EdgeColumns, name_edge_columns
 from metatne.graph.readers.fields import (
+    UNCLOSED,
     WHITESPACE,
     check_delimiter,
     integers_if_all_are,
@@ -117,7 +118,7 @@ def _detect_layout(
             )
         num_fields = len(names)
     else:
-        num_fields = usual_count(rows)
+        num_fields = 3 if usual_count(rows) == 3 else 2
         columns = EdgeColumns(0, 1, 2 if num_fields == 3 else None)
         number = 0
     if weighted is False:
@@ -160,8 +161,6 @@ def parse_weight(field: str) -> float | None:
 
 def _read_regular(text: Text, layout: _Layout) -> _Columns | None:
     """All edges by Arrow, or None if anything looks irregular."""
-    if layout.num_fields < 2:
-        return None
     data = _tidy(text.data, layout)
     chosen = [layout.columns.source, layout.columns.target]
     types = {f"f{column}": pa.large_string() for column in chosen}
@@ -173,7 +172,9 @@ def _read_regular(text: Text, layout: _Layout) -> _Columns | None:
         table = pyarrow.csv.read_csv(
             pa.BufferReader(data),
             read_options=pyarrow.csv.ReadOptions(
-                autogenerate_column_names=True, use_threads=False, block_size=2**24
+                column_names=[f"f{column}" for column in range(layout.num_fields)],
+                use_threads=False,
+                block_size=2**24,
             ),
             parse_options=pyarrow.csv.ParseOptions(
                 delimiter=layout.delimiter,
@@ -234,7 +235,7 @@ def _read_lines(text: Text, layout: _Layout) -> _Columns:
             continue
         fields = split_fields(line, layout.delimiter)
         if fields is None:
-            bad.add(number, "every quote to be closed on its line", quoted(line))
+            bad.add(number, UNCLOSED, quoted(line))
             continue
         if len(fields) != layout.num_fields:
             bad.add(number, _expected_fields(layout, len(fields)), _fields_found(fields, line))

@@ -18,6 +18,7 @@ import pyarrow as pa
 from metatne.graph.raw import RawLabels
 from metatne.graph.readers.columns import LABEL_NAMES, LIST_NAMES, is_named_lists, is_named_pairs
 from metatne.graph.readers.fields import (
+    UNCLOSED,
     WHITESPACE,
     check_delimiter,
     integers_if_all_are,
@@ -61,7 +62,7 @@ def parse_labels(
     for number, line in text.lines():
         fields = split_fields(line, delimiter)
         if fields is None:
-            bad.add(number, "every quote to be closed on its line", quoted(line))
+            bad.add(number, UNCLOSED, quoted(line))
         else:
             rows.append((number, fields))
     bad.raise_if_any()
@@ -95,7 +96,7 @@ def _detect_kind(source: str, rows: Sequence[list[str]], delimiter: str) -> str:
     num_fields = usual_count(rows)
     most = max(map(len, rows))
     alike = [row for row in rest if len(row) == len(first)]
-    is_table = len(first) == num_fields >= 2 and 2 * len(alike) > len(rest)
+    is_table = len(first) == num_fields >= 2 and 2 * len(alike) >= len(rest)
     has_names = is_table and not any(cell_state(cell) is not None for cell in first[1:])
     is_states = bool(alike) and all(
         cell_state(cell) is not None for row in alike for cell in row[1:]
@@ -106,15 +107,15 @@ def _detect_kind(source: str, rows: Sequence[list[str]], delimiter: str) -> str:
                 source, f"a wide table with the one label {first[1]!r}", "pairs with labels 0 and 1"
             )
         return "wide"
-    if delimiter == WHITESPACE or (delimiter == "\t" and most != num_fields):
-        if most == num_fields == 3 and all(
-            cell_state(row[2]) is not None for row in rows if row[2:]
-        ):
+    has_lists = any(LIST_SEPARATORS.search(cell) for row in rows for cell in row[1:])
+    is_ragged = len({len(row) for row in rows if len(row) > 1}) > 1
+    third_is_state = all(cell_state(row[2]) is not None for row in rows if len(row) == 3)
+    if delimiter == WHITESPACE or (delimiter == "\t" and is_ragged and not third_is_state):
+        if most == 3 and not is_ragged and third_is_state:
             raise ambiguous(source, "pairs with a state", "lists of two labels a node")
-        return "lists" if most > 2 else "pairs"
+        return "lists" if most > 2 or has_lists else "pairs"
     if num_fields == 2:
-        is_list = any(LIST_SEPARATORS.search(row[1]) for row in rows if len(row) == 2)
-        return "lists" if is_list else "pairs"
+        return "lists" if has_lists else "pairs"
     if num_fields == 3:
         if is_states or (not rest and cell_state(first[1]) is not None):
             raise ambiguous(
