@@ -35,8 +35,11 @@ def paper_split(num_labels: int, trial: int) -> LabelSplit:
 
 
 def validation_split(labels: Int64[np.ndarray, " label"], *, share: float, seed: int) -> LabelSplit:
-    """The labels cut into known and validation, for a model that is to be used, not tested."""
+    """The labels cut into known and validation, for a model that is to be used, not tested.
+
+    There must be two labels at least; both parts then get one at least.
+    """
     order = numpy_generator(seed, "label split").permutation(labels)
-    num_validation = max(1, round(share * len(labels)))
+    num_validation = min(max(1, round(share * len(labels))), len(labels) - 1)
     none = np.empty(0, dtype=np.int64)
     return LabelSplit(known=order[num_validation:], validation=order[:num_validation], test=none)
