@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import IO, Any, Self
 
 import numpy as np
 from beartype import BeartypeConf, FrozenDict, beartype
 
-# planted_graph(degree_skew=0) hands integers on where floats are annotated.
-UNCHECKED = {"metatne.graph.planted"}
-
-_check: Any = beartype(
+checked: Any = beartype(
     conf=BeartypeConf(
         is_pep484_tower=True,  # an int is a float, as for mypy
         # Hints that beartype cannot read: `Self` needs the class, but jaxtyping decorates
@@ -22,11 +18,3 @@ _check: Any = beartype(
         ),
     )
 )
-
-
-def checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, refusing arguments and results that are not what it is annotated with."""
-    if function.__module__ in UNCHECKED:
-        return function
-    decorated: Callable[..., Any] = _check(function)
-    return decorated
