@@ -65,7 +65,7 @@ def test_unknown_names_get_suggestions(names: NodeIds) -> None:
 def test_unknown_integers_get_the_nearest(numbers: NodeIds) -> None:
     with pytest.raises(UnknownNodeError, match="did you mean '10', '20', '30'"):
         numbers.positions([11])
-    with pytest.raises(UnknownNodeError, match="no node 'foo'$"):
+    with pytest.raises(UnknownNodeError, match=r"no node 'foo'$"):
         numbers.positions(["foo"])
 
 

@@ -191,7 +191,7 @@ def id_array(values: Any) -> Any:
         values = values.dictionary_decode()
     if pa.types.is_integer(values.type):
         target = pa.int64()
-    elif pa.types.is_null(values.type) or _is_text(values.type):
+    elif pa.types.is_null(values.type) or is_text(values.type):
         target = pa.large_string()
     else:
         raise GraphError(f"node ids must be integers or text, not {values.type}")
@@ -219,7 +219,8 @@ def _array_of_python_values(values: Any) -> Any:
         raise GraphError(f"node ids must be 64-bit integers or valid text: {error}") from error
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of text."""
     return bool(
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )
@@ -237,7 +238,7 @@ def _refuse_empty_or_duplicate(array: Any, order: Int64[np.ndarray, " node"]) ->
     if array.null_count:
         row = int(np.flatnonzero(pc.is_null(array))[0])
         raise GraphError(f"node ids must not be empty, but that of node {row} is")
-    if _is_text(array.type):
+    if is_text(array.type):
         empty = np.flatnonzero(pc.equal(pc.binary_length(array), 0))
         if len(empty):
             raise GraphError(f"node ids must not be empty, but that of node {empty[0]} is")

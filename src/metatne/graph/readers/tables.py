@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 from jaxtyping import Float32, Int8
 
-from metatne.errors import InputError, LabelError
-from metatne.graph.node_ids import id_array
+from metatne.errors import GraphError, InputError, LabelError
+from metatne.graph.node_ids import id_array, is_text
 from metatne.graph.raw import HOLDS, LACKS, UNKNOWN, RawEdges, RawLabels
 from metatne.graph.readers.columns import (
     EdgeColumns,
@@ -81,15 +81,14 @@ def _id_column(table: pa.Table, column: int, bad: BadLines) -> pa.Array:
     name, values = table.column_names[column], table.column(column)
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
-    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
-    is_text = is_text or pa.types.is_string_view(values.type)
-    if not is_text and not pa.types.is_integer(values.type):
+    if not is_text(values.type) and not pa.types.is_integer(values.type):
         raise wrong_file(bad.path, f"integers or text in column {name!r}", str(values.type))
-    if values.type == pa.uint64() and pc.any(pc.greater(values, 2**63 - 1)).as_py():
-        raise wrong_file(bad.path, f"integers below 2^63 in column {name!r}", "a larger one")
-    ids = id_array(values)
+    try:
+        ids = id_array(values)
+    except GraphError as error:
+        raise wrong_file(bad.path, f"64-bit integers in column {name!r}", "larger ones") from error
     is_empty = pc.is_null(ids)
-    if is_text:
+    if is_text(values.type):
         is_empty = pc.or_(is_empty, pc.fill_null(pc.equal(pc.binary_length(ids), 0), True))
     for row in np.flatnonzero(is_empty).tolist():
         bad.add(row + 1, f"an id in column {name!r}", "an empty value")
@@ -196,20 +195,20 @@ def _pairs(table: pa.Table, nodes: pa.Array, source: str) -> RawLabels:
     bad.raise_if_any()
     states = _states(table, 2, source) if table.num_columns == 3 else None
     lines = np.arange(1, len(nodes) + 1, dtype=np.int64)
-    return RawLabels(nodes, _text(labels), states, source=source, lines=lines)
+    return RawLabels(nodes, labels.cast(pa.large_string()), states, source=source, lines=lines)
 
 
 def _lists(table: pa.Table, nodes: pa.Array, source: str) -> RawLabels:
-    values = pa.concat_arrays(table.column(1).chunks) if table.num_rows else table.column(1)
+    values = table.column(1).combine_chunks()
     kind = values.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if is_text(kind):
         values = pc.split_pattern_regex(values.cast(pa.large_string()), pattern=LIST_PATTERN)
     elif not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         raise wrong_file(source, "lists of labels in the second column", str(kind))
     rows, labels = pc.list_parent_indices(values), pc.list_flatten(values)
-    if not (pa.types.is_integer(labels.type) or pa.types.is_large_string(_text(labels).type)):
+    if not (pa.types.is_integer(labels.type) or is_text(labels.type) or not len(labels)):
         raise wrong_file(source, "lists of text or integers", str(kind))
-    labels = pc.utf8_trim_whitespace(_text(labels))
+    labels = pc.utf8_trim_whitespace(labels.cast(pa.large_string()))
     says = pc.fill_null(pc.greater(pc.binary_length(labels), 0), False)
     rows, labels = rows.filter(says), labels.filter(says)
     is_empty = np.ones(len(nodes), dtype=bool)
@@ -217,13 +216,6 @@ def _lists(table: pa.Table, nodes: pa.Array, source: str) -> RawLabels:
     return RawLabels(
         nodes.take(rows), labels, complete=nodes.filter(pa.array(is_empty)), source=source
     )
-
-
-def _text(values: pa.Array) -> pa.Array:
-    try:
-        return values.cast(pa.large_string())
-    except pa.ArrowException as error:
-        raise LabelError(f"labels must be text or integers, not {values.type}") from error
 
 
 def labels_from_mapping(mapping: dict[Any, Any], *, source: str = "labels") -> RawLabels:
