@@ -79,15 +79,11 @@ class TaskSampler:
         self.usable = usable_labels(labels, candidates, shape)
         if not len(self.usable):
             raise too_few_holders(labels, candidates, shape)
-        self._annotated = (
-            np.arange(labels.num_nodes)
-            if labels.unannotated is None
-            else np.flatnonzero(~labels.unannotated)
-        )
+        self._pool = _nodes_that_may_lack(labels)
         usable = self.usable.tolist()
         self._holders = _Ragged([labels.holders(label) for label in usable])
         everyone = np.arange(labels.num_nodes)
-        enough = SCARCE * len(self._annotated)
+        enough = SCARCE * len(self._pool)
         self._is_scarce = np.array([_num_lacking(labels, label) < enough for label in usable])
         self._lacking = _Ragged(
             [
@@ -131,7 +127,7 @@ class TaskSampler:
         self, labels: Int64[np.ndarray, " task"], generator: np.random.Generator
     ) -> Int64[np.ndarray, "task node"]:
         """Distinct nodes that lack the label; holders, unknown nodes and repeats are redrawn."""
-        pool = self._annotated
+        pool = self._pool
         drawn = np.full((len(labels), self.shape.num_negatives), -1, dtype=np.int64)
         redraw = drawn < 0
         while redraw.any():
@@ -180,6 +176,16 @@ def usable_labels(
         and _num_lacking(labels, label) >= shape.num_negatives
     ]
     return np.array(usable, dtype=np.int64)
+
+
+def _nodes_that_may_lack(labels: Labels) -> Int64[np.ndarray, " node"]:
+    """All nodes but those that are unannotated and not said to lack any label."""
+    may_lack = np.ones(labels.num_nodes, dtype=bool)
+    if labels.unannotated is not None:
+        may_lack &= ~labels.unannotated
+    if labels.lacks is not None:
+        may_lack[labels.lacks.nodes] = True
+    return np.flatnonzero(may_lack)
 
 
 def _num_lacking(labels: Labels, label: int) -> int:
