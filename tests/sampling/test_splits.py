@@ -68,7 +68,7 @@ def test_a_validation_split_is_the_seeds() -> None:
     labels = np.arange(30)
 
     def drawn(seed: int) -> list[int]:
-        return validation_split(labels, share=0.2, seed=seed).validation.tolist()
+        return list(validation_split(labels, share=0.2, seed=seed).validation.tolist())
 
     assert len(drawn(0)) == 6
     assert drawn(0) == drawn(0)

@@ -1,0 +1,156 @@
+"""Settings: what is refused and how, the presets as published, the name of a setting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from metatne.config import Config, make_config, parse_assignments, preset, read_toml
+from metatne.errors import ConfigError
+
+# As published: N1, N2, lambda, alpha_1, alpha_2, N_decay, d', H, d_ff, L.
+PUBLISHED: dict[str, tuple[float, ...]] = {
+    "blogcatalog": (2048, 64, 0.01, 0.001, 0.001, 500, 256, 4, 256, 1),
+    "ppi": (1024, 128, 0.1, 0.0001, 0.001, 1000, 256, 1, 256, 1),
+    "mashup": (2048, 32, 0.1, 0.001, 0.0001, 500, 256, 1, 512, 1),
+    "flickr": (2048, 64, 0.1, 0.001, 0.0001, 2000, 256, 4, 512, 1),
+}
+
+
+@pytest.mark.parametrize("dataset", PUBLISHED)
+def test_the_paper_preset_is_the_published_table(dataset: str) -> None:
+    config = make_config(preset("paper", dataset))
+    assert (
+        config.pairs_per_step,
+        config.tasks_per_step,
+        config.l2,
+        config.structural_rate,
+        config.meta_rate,
+        config.decay_period,
+        config.attention_dim,
+        config.num_heads,
+        config.feedforward_dim,
+        config.num_blocks,
+    ) == PUBLISHED[dataset]
+    assert (config.dim, config.num_negatives, config.dropout, config.decay_rate) == (
+        *(128, 5),
+        *(0.1, 0.1),
+    )
+    assert (config.num_steps, config.validate_every, config.validation_tasks) == (40_000, 200, 1000)
+    assert config.norm_first
+    assert config.patience is None
+
+
+def test_elsewhere_the_paper_preset_is_blogcatalogs() -> None:
+    assert preset("paper", "my graph") == preset("paper", "blogcatalog") == preset("paper")
+    assert preset("paper", "ppi") != preset("paper", "blogcatalog")
+
+
+def test_the_default_preset_changes_nothing() -> None:
+    assert preset("default", "ppi") == {}
+    assert make_config(preset("default")).model_dump() == {
+        name: field.default for name, field in Config.model_fields.items()
+    }
+
+
+def test_an_unknown_preset() -> None:
+    with pytest.raises(ConfigError, match=r"preset: expected one of default, paper, found 'fast'"):
+        preset("fast")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"dim": 0}, "given: dim: expected greater than or equal to 1, found 0"),
+        ({"dropout": 1.0}, "given: dropout: expected less than 1, found 1.0"),
+        ({"meta_rate": 0}, "given: meta_rate: expected greater than 0, found 0"),
+        ({"l2": -0.1}, "given: l2: expected greater than or equal to 0, found -0.1"),
+        ({"num_steps": 1.5}, "given: num_steps: expected a valid integer"),
+        ({"dim": "wide"}, "given: dim: expected a valid integer"),
+        ({"patience": 0}, "given: patience: expected greater than or equal to 1, found 0"),
+        ({"validation_share": 1}, "given: validation_share: expected less than 1, found 1"),
+        ({"seed": -1}, "given: seed: expected greater than or equal to 0, found -1"),
+        (
+            {"attention_dim": 6, "num_heads": 4},
+            "given: attention_dim (6) must be a multiple of num_heads (4)",
+        ),
+        ({"hidden": 3}, "given: there is no setting 'hidden'"),
+        ({"num_step": 3}, "given: there is no setting 'num_step'; did you mean 'num_steps'?"),
+    ],
+)
+def test_bad_settings_are_named(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        make_config(settings, source="given")
+    assert message in str(raised.value)
+
+
+def test_all_bad_settings_are_named_at_once() -> None:
+    with pytest.raises(ConfigError) as raised:
+        make_config({"dim": 0, "seed": -1})
+    lines = str(raised.value).splitlines()
+    assert [line.split(":")[1].strip() for line in lines] == ["dim", "seed"]
+
+
+def test_settings_do_not_change_once_made() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        make_config({}).dim = 3
+
+
+def test_every_setting_says_what_it_is() -> None:
+    assert all(field.description for field in Config.model_fields.values())
+
+
+def test_the_hash_names_what_changes_a_result() -> None:
+    plain = make_config({}).hash()
+    assert len(plain) == 12
+    assert make_config({"device": "cpu", "seed": 7}).hash() == plain
+    other = make_config(preset("paper", "flickr")).model_dump() | {"patience": 3}
+    other |= {"dim": 64, "attention_dim": 64, "num_heads": 2, "num_blocks": 2, "norm_first": False}
+    other |= {"dropout": 0.2, "num_negatives": 6, "decay_rate": 0.3, "validation_share": 0.3}
+    other |= {"positives": 3, "negatives": 4, "query_positives": 5, "query_negatives": 6}
+    defaults = make_config({}).model_dump()
+    for name, value in other.items():
+        if name not in ("device", "seed", "structural_rate"):
+            assert value != defaults[name], name
+            assert make_config({name: value}).hash() != plain, name
+
+
+def test_toml_files(tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('dim = 64\nnorm_first = false\nl2 = 0.5\ndevice = "cpu"\n')
+    assert read_toml(file) == {"dim": 64, "norm_first": False, "l2": 0.5, "device": "cpu"}
+    file.write_text("dim = \n")
+    with pytest.raises(ConfigError, match=r"settings\.toml: not a TOML file: .*line 1"):
+        read_toml(file)
+    file.write_bytes(b"dim = 6 # \xff\n")
+    with pytest.raises(ConfigError, match=r"settings\.toml: not a TOML file"):
+        read_toml(file)
+    with pytest.raises(ConfigError, match=r"missing\.toml: no such file"):
+        read_toml(tmp_path / "missing.toml")
+
+
+def test_a_directory_is_no_toml_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=str(tmp_path)):
+        read_toml(tmp_path)
+
+
+def test_assignments() -> None:
+    given = ["dim=64", "l2 = 0.5", "norm_first=false", "device=cpu", "patience=none", 'a="x=y"']
+    assert parse_assignments(given) == {
+        "dim": 64,
+        "l2": 0.5,
+        "norm_first": False,
+        "device": "cpu",
+        "patience": None,
+        "a": "x=y",
+    }
+    make_config(parse_assignments(given[:-1]))
+
+
+@pytest.mark.parametrize("bad", ["dim", "=3", ""])
+def test_bad_assignments(bad: str) -> None:
+    with pytest.raises(ConfigError, match=f"--set: expected key=value, found '{bad}'"):
+        parse_assignments([bad])

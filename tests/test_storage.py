@@ -1,0 +1,123 @@
+"""Files and directories appear whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from metatne.errors import OutputExistsError
+from metatne.storage import new_directory, new_file, write_json
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(entry.name for entry in directory.iterdir())
+
+
+def fail_at_file(path: Path) -> None:
+    with new_file(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError("power cut")
+
+
+def fail_at_directory(path: Path, *, overwrite: bool) -> None:
+    with new_directory(path, overwrite=overwrite) as temporary:
+        (temporary / "half").write_text("half")
+        raise RuntimeError("power cut")
+
+
+def test_a_new_file(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "down" / "file.txt"
+    with new_file(path) as temporary:
+        assert temporary.suffix == ".txt"
+        temporary.write_text("whole")
+        assert not path.exists()
+    assert path.read_text() == "whole"
+    assert names(path.parent) == ["file.txt"]
+
+
+def test_a_file_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for text in ("old", "new"):
+        with new_file(path) as temporary:
+            temporary.write_text(text)
+    assert path.read_text() == "new"
+
+
+def test_a_failure_leaves_the_old_file_and_no_rest(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with pytest.raises(RuntimeError, match="power cut"):
+        fail_at_file(path)
+    assert names(tmp_path) == []
+    path.write_text("old")
+    with pytest.raises(RuntimeError, match="power cut"):
+        fail_at_file(path)
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["file"]
+
+
+def test_rights_are_those_of_any_other_file(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        with new_file(tmp_path / "file") as temporary:
+            temporary.write_text("")
+        with new_directory(tmp_path / "directory"):
+            pass
+        assert os.umask(0o027) == 0o027
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "directory").stat().st_mode & 0o777 == 0o750
+
+
+def test_a_new_directory(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "model"
+    with new_directory(path) as temporary:
+        (temporary / "part").mkdir()
+        (temporary / "part" / "file").write_text("whole")
+        assert not path.exists()
+    assert (path / "part" / "file").read_text() == "whole"
+    assert names(path.parent) == ["model"]
+
+
+def test_a_directory_is_not_overwritten_unasked(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "old").write_text("old")
+    with pytest.raises(OutputExistsError, match=f"{path} exists already.*--overwrite"):
+        fail_at_directory(path, overwrite=False)
+    assert names(path) == ["old"]
+
+
+def test_a_directory_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    for name in ("old", "new"):
+        with new_directory(path, overwrite=True) as temporary:
+            (temporary / name).write_text(name)
+    assert names(path) == ["new"]
+    assert names(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_failure_leaves_the_old_directory_and_no_rest(tmp_path: Path, is_there: bool) -> None:
+    path = tmp_path / "model"
+    if is_there:
+        path.mkdir()
+        (path / "old").write_text("old")
+    with pytest.raises(RuntimeError, match="power cut"):
+        fail_at_directory(path, overwrite=True)
+    assert names(tmp_path) == (["model"] if is_there else [])
+    assert not is_there or names(path) == ["old"]
+
+
+def test_json_is_readable_and_strict(tmp_path: Path) -> None:
+    path = tmp_path / "facts.json"
+    write_json(path, {"name": "Gödel", "numbers": [1, 2.5]})
+    assert json.loads(path.read_text(encoding="utf-8")) == {"name": "Gödel", "numbers": [1, 2.5]}
+    assert "Gödel" in path.read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="Out of range float values"):
+        write_json(path, {"loss": float("nan")})
+    assert json.loads(path.read_text(encoding="utf-8"))["name"] == "Gödel"
+    assert names(tmp_path) == ["facts.json"]
