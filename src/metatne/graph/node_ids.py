@@ -103,7 +103,7 @@ class NodeIds:
         return key is not None and self._find(key) >= 0
 
     def positions(
-        self, ids: Sequence[NodeId], *, where: str = "the graph"
+        self, ids: Sequence[NodeId] | np.ndarray[Any, Any], *, where: str = "the graph"
     ) -> Int64[np.ndarray, " some"]:
         """The position of each id; unknown ids raise, with the nearest ids that exist."""
         keys = [self._key(node_id) for node_id in ids]

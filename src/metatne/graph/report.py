@@ -56,6 +56,8 @@ class BuildReport:
         if self.num_isolated:
             verb = "dropped" if self.was_isolated_dropped else "kept"
             facts.append(f"{verb} {_count(self.num_isolated, 'isolated node')}")
+        if self.num_statements:
+            facts.append(f"read {_count(self.num_statements, 'label statement')}")
         if self.num_repeated_statements:
             facts.append(
                 f"merged {_count(self.num_repeated_statements, 'repeated label statement')}"

@@ -103,6 +103,17 @@ def test_ids_stay_large_integers() -> None:
     assert rows(parse("-5,9223372036854775807\n")) == [(-5, 2**63 - 1)]
 
 
+def test_nodes_may_be_called_like_columns() -> None:
+    assert rows(parse("u v\nv w\n")) == [("u", "v"), ("v", "w")]
+    assert rows(parse("u v\n1 2\n")) == [(1, 2)]
+    with pytest.raises(GraphError, match=r"line 1 was read as a header .header=False"):
+        parse("u v\n")
+
+
+def test_a_bad_weight_in_the_first_line_is_no_header() -> None:
+    assert message("a,b,nan\nb,c,1\n")[0].startswith("e.csv:1: expected a weight")
+
+
 def test_options_overrule_detection() -> None:
     assert rows(parse("a,b\nc,d\n", header=True)) == [("c", "d")]
     assert rows(parse("from,to\nc,d\n", header=False)) == [("from", "to"), ("c", "d")]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from metatne.errors import ConfigError, FileFormatError, GraphError, InputError, LabelError
 from metatne.graph.readers import read_graph
@@ -59,6 +60,32 @@ def test_unknown_nodes(edges: Path, tmp_path: Path) -> None:
         read_graph(edges, labels, unannotated=5)
     with pytest.raises(LabelError, match="no labels are given"):
         read_graph(edges, unannotated=["a"])
+    with pytest.raises(LabelError, match="no labels are given"):
+        read_graph(edges, label_format="pairs")
+
+
+def test_options_that_would_do_nothing_are_refused(edges: Path) -> None:
+    with pytest.raises(
+        ConfigError, match="the option delimiter, header says nothing about the source .SciPy"
+    ):
+        read_graph(sp.eye_array(2), delimiter=",", header=True)
+    with pytest.raises(ConfigError, match="label_attribute says nothing about the source .edges"):
+        read_graph(edges, label_attribute="x")
+    with pytest.raises(ConfigError, match="label_format says something about files"):
+        read_graph(edges, {"a": ["x"]}, label_format="pairs")
+    with pytest.raises(ConfigError, match="label_header says something about text files"):
+        read_graph(edges, {"a": ["x"]}, label_header=True)
+
+
+def test_the_header_of_labels_can_be_told(edges: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("city,mood\na,x\n")
+    with pytest.raises(LabelError, match=r"labels\.csv:1: the graph has no node 'city'"):
+        read_graph(edges, labels)
+    assert read_graph(edges, labels, label_header=True).labels.names == ("x",)
+    labels.write_text("node,x,y\na,1,0\n")
+    with pytest.raises(LabelError, match="a wide table needs its header"):
+        read_graph(edges, labels, label_header=False)
 
 
 def test_missing_label_nodes(edges: Path, tmp_path: Path) -> None:
@@ -139,7 +166,7 @@ def test_blogcatalog() -> None:
     assert (graph.num_nodes, graph.num_edges, graph.labels.num_labels) == (10_312, 333_983, 39)
     assert graph.labels.num_holders.sum() == 14_476
     assert graph.node_ids[0] == 1
-    assert graph.report.lines() == ["read 333,983 edges"]
+    assert graph.report.lines() == ["read 333,983 edges", "read 14,476 label statements"]
     graph.verify()
 
 

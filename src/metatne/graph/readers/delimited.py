@@ -73,9 +73,12 @@ def parse_edge_list(
         columns = _read_lines(text, layout)
     sources, targets, weights = columns
     if not len(sources):
+        header_note = (
+            f"; line {layout.header_line} was read as a header (header=False if it is none)"
+        )
         raise GraphError(
             f"{text.path} has no edges; expected lines of {SHAPE}, and lines that begin with "
-            "# or % are comments"
+            f"# or % are comments{header_note if layout.header_line else ''}"
         )
     ids = integers_if_all_are(pa.concat_arrays([sources, targets]))
     return RawEdges(ids[: len(sources)], ids[len(sources) :], weights, is_directed=directed)
@@ -137,16 +140,26 @@ def _is_header(first: list[str], rest: list[list[str]]) -> bool:
     """Whether the first line names the columns: by its words, or by being unlike the rest."""
     named = name_edge_columns(first)
     if named is not None and named.is_by_name:
-        return True
+        # A small graph may well have nodes called u and v; a header's names do not come again.
+        ends = {first[named.source], first[named.target]}
+        return not any(ends.intersection(row) for row in rest)
     alike = [row for row in rest if len(row) == len(first)]
     if len(first) not in (2, 3) or 2 * len(alike) <= len(rest) or not alike:
         return False
-    if len(first) == 3 and parse_weight(first[2]) is None and not first[2].startswith("-"):
+    if len(first) == 3 and not _is_number(first[2]):
         num_weights = sum(parse_weight(row[2]) is not None for row in alike)
         return 2 * num_weights > len(alike) and not any(map(is_integer, first[:2]))
     return not any(map(is_integer, first[:2])) and all(
         is_integer(row[0]) and is_integer(row[1]) for row in alike
     )
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
 
 
 def parse_weight(field: str) -> float | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from metatne.errors import LabelError
 from metatne.graph.raw import RawLabels
 from metatne.graph.readers.columns import LABEL_NAMES, LIST_NAMES, is_named_lists, is_named_pairs
 from metatne.graph.readers.fields import (
@@ -71,6 +72,8 @@ def parse_labels(
     if kind is None:
         kind = _detect_kind(text.path, [fields for _, fields in rows], delimiter)
     if kind == "wide":
+        if header is False:
+            raise LabelError(f"{text.path}: a wide table needs its header, which names the labels")
         return _read_wide(text.path, rows)
     if header is None:
         header = _has_header(kind, [fields for _, fields in rows])

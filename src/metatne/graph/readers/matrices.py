@@ -80,7 +80,7 @@ def _dense_labels(matrix: np.ndarray[Any, Any], source: str) -> RawLabels:
     return wide_labels(pa.array(np.arange(len(matrix))), names, states, source=source)
 
 
-def read_matlab(path: Path) -> tuple[RawEdges, RawLabels | None]:
+def read_matlab(path: Path, *, weighted: bool | None = None) -> tuple[RawEdges, RawLabels | None]:
     """The graph of a MATLAB file: `network` (n x n), and `group` (n x labels) if it is there."""
     if not path.is_file():
         raise InputError(f"there is no file {path}")
@@ -95,7 +95,7 @@ def read_matlab(path: Path) -> tuple[RawEdges, RawLabels | None]:
         raise wrong_file(path, "a MATLAB file", f"something else ({reason})") from error
     if "network" not in content:
         raise wrong_file(path, "the variable 'network' (and 'group')", "no such variable")
-    edges = edges_from_matrix(content["network"], source=str(path))
+    edges = edges_from_matrix(content["network"], source=str(path), weighted=weighted)
     if "group" not in content:
         return edges, None
     labels = labels_from_matrix(content["group"], source=str(path))
