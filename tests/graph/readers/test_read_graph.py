@@ -66,10 +66,10 @@ def test_unknown_nodes(edges: Path, tmp_path: Path) -> None:
 
 def test_options_that_would_do_nothing_are_refused(edges: Path) -> None:
     with pytest.raises(
-        ConfigError, match="the option delimiter, header says nothing about the source .SciPy"
+        ConfigError, match=r"the option delimiter, header says nothing about the source .SciPy"
     ):
         read_graph(sp.eye_array(2), delimiter=",", header=True)
-    with pytest.raises(ConfigError, match="label_attribute says nothing about the source .edges"):
+    with pytest.raises(ConfigError, match=r"label_attribute says nothing about the source .edges"):
         read_graph(edges, label_attribute="x")
     with pytest.raises(ConfigError, match="label_format says something about files"):
         read_graph(edges, {"a": ["x"]}, label_format="pairs")
