@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 
+import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -16,26 +18,45 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Table
+from rich.text import Text
 
 from metatne.training.trainer import Validation
 
-output = Console(highlight=False)
-messages = Console(stderr=True, highlight=False)
+# Ids may look like markup ([b]) or like an emoji (:cat:), and are to be shown as they are.
+output = Console(highlight=False, markup=False, emoji=False)
+messages = Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+UNBOUNDED = 100_000
+"""Columns of a table that goes to a file or a pipe."""
+
+
+def show(text: str) -> None:
+    """A line of the result, as it is: neither wrapped nor cut."""
+    typer.echo(text)
+
+
+def show_table(table: Table) -> None:
+    """A table as part of the result; where there is no terminal, no cell is wrapped or cut."""
+    if output.is_terminal:
+        output.print(table)
+        return
+    wide = Console(file=StringIO(), width=UNBOUNDED, highlight=False, markup=False, emoji=False)
+    with wide.capture() as captured:
+        wide.print(table)
+    for line in captured.get().splitlines():
+        show(line.rstrip())
 
 
 def say(text: str) -> None:
     """A remark that is not a result."""
-    messages.print(text, markup=False, soft_wrap=True)
+    messages.print(text, soft_wrap=True)
 
 
 def fail(text: str) -> None:
     """Why a command ends without a result."""
     for line in text.splitlines():
-        messages.print(f"[bold red]error:[/] {_escaped(line)}", soft_wrap=True)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("[", r"\[")
+        messages.print(Text.assemble(("error: ", "bold red"), line), soft_wrap=True)
 
 
 class TrainingProgress:

@@ -11,33 +11,49 @@ import pandas as pd
 import typer
 from rich.table import Table
 
-from metatne.cli.console import output, say, training_progress
+from metatne.cli.console import say, show, show_table, training_progress
+from metatne.cli.options import check_new_directory
 from metatne.errors import MetaTNEError
 from metatne.estimator import MetaTNE
 from metatne.graph.datasets import load_dataset
-from metatne.graph.raw import HOLDS, UNKNOWN
+from metatne.graph.raw import HOLDS, LACKS, UNKNOWN
 from metatne.graph.store import Graph
 from metatne.metrics import average_precision, roc_auc
 from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape
 from metatne.seeding import numpy_generator
 
 NUM_POSITIVES, NUM_NEGATIVES = 10, 20
-_MARKS = {HOLDS: "yes", UNKNOWN: "not tagged yet"}
+_MARKS = {HOLDS: "yes", LACKS: "no", UNKNOWN: "not tagged yet"}
+
+EXAMPLE = """\b
+Example:
+  metatne demo --label use::gameplaying"""
 
 
 def demo(
-    label: Annotated[str, typer.Option("--label", help="The tag to hold out.")] = "field::biology",
-    out: Annotated[Path, typer.Option("--out", help="Where the model is kept.")] = Path("demo"),
-    seed: Annotated[int, typer.Option("--seed", help="Draws the examples.")] = 0,
-    top: Annotated[int, typer.Option("--top", min=1, help="Rows to show.")] = 20,
+    label: Annotated[
+        str, typer.Option("--label", metavar="TAG", help="The tag to hold out.")
+    ] = "field::biology",
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, metavar="N", help="Draws the examples.")
+    ] = 0,
+    top: Annotated[int, typer.Option("--top", min=1, metavar="N", help="Rows to show.")] = 20,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Keep the trained model here.")
+    ] = Path("demo"),
 ) -> None:
-    """Train on Debian's packages without one of their tags, then find it from ten examples."""
+    """Find a tag of Debian's packages again, from ten examples.
+
+    Trains on the embedded graph of Debian's packages without one of their tags, which takes
+    some minutes. The model is kept, so a second call with the same tag takes seconds.
+    """
+    directory = out / label.replace("::", "-").replace("/", "-")
+    check_new_directory("--out", directory, overwrite=True)
     graph = load_dataset("debian")
     held_out = graph.labels.position(label)
-    model = _train_without(graph, held_out, out / label.replace("::", "-").replace("/", "-"))
-    examples = TaskSampler(
-        graph.labels, [held_out], TaskShape(NUM_POSITIVES, NUM_NEGATIVES, 0, 0)
-    ).draw(1, numpy_generator(seed, "demo"))
+    sampler = TaskSampler(graph.labels, [held_out], TaskShape(NUM_POSITIVES, NUM_NEGATIVES, 0, 0))
+    examples = sampler.draw(1, numpy_generator(seed, "demo"))
+    model = _train_without(graph, held_out, directory)
     ranking = _rank(model, graph, examples)
     ranking["state"] = graph.labels.states(
         graph.node_ids.positions(ranking["node"].tolist()), held_out
@@ -74,27 +90,28 @@ def _rank(model: MetaTNE, graph: Graph, examples: Tasks) -> pd.DataFrame:
 
 def _show(graph: Graph, label: str, examples: Tasks, ranking: pd.DataFrame, top: int) -> None:
     given: Sequence[object] = graph.node_ids.take(examples.positives[0])
-    output.print(f"\nThe tag [bold]{label}[/] was held out. Ten packages that hold it were given:")
-    output.print(f"  {', '.join(map(str, given))}")
-    output.print(f"and {NUM_NEGATIVES} that do not. The likeliest others:\n")
-    table = Table(box=None)
+    show(f"The tag {label} was held out. {NUM_POSITIVES} packages that hold it were given:")
+    show(f"  {', '.join(map(str, given))}")
+    show(f"and {NUM_NEGATIVES} that do not. The likeliest others:\n")
+    table = Table(box=None, pad_edge=False)
     for name in ("rank", "probability", "package", f"holds {label}?"):
         table.add_column(name, justify="right" if name in ("rank", "probability") else "left")
-    for row in ranking.head(top).itertuples():
-        mark = _MARKS.get(int(str(row.state)), "no")
+    shown = ranking.head(top)
+    for row in shown.itertuples():
+        mark = _MARKS[int(str(row.state))]
         table.add_row(str(row.rank), f"{row.probability:.3f}", str(row.node), mark)
-    output.print(table)
+    show_table(table)
     known = ranking[ranking["state"] != UNKNOWN]
     truth = (known["state"] == HOLDS).to_numpy()[None]
     # Ranks, not probabilities: close to 0 and 1 those of different nodes are equal.
     scores = -known["rank"].to_numpy(dtype=np.float64)[None]
-    found = int((ranking.head(top)["state"] == HOLDS).sum())
-    asked = int((ranking.head(top)["state"] != UNKNOWN).sum())
-    output.print(
-        f"\n{found} of the first {asked} tagged packages truly hold it "
+    found = int((shown["state"] == HOLDS).sum())
+    asked = int((shown["state"] != UNKNOWN).sum())
+    show(
+        f"\n{found} of the {asked} tagged packages shown truly hold it "
         f"({truth.mean():.1%} of all do)."
     )
-    output.print(
+    show(
         f"Over all {truth.size:,} other tagged packages: AUC {roc_auc(scores, truth)[0]:.3f}, "
         f"average precision {average_precision(scores, truth)[0]:.3f}."
     )

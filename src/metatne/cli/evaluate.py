@@ -9,54 +9,118 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from metatne.cli.console import counting_progress, output, say
+from metatne.cli.console import counting_progress, say, show_table
 from metatne.cli.options import (
     ConfigOption,
     DataDirOption,
     GraphArgument,
     PresetOption,
     SetOption,
+    check_new_file,
     load_graph,
     own_settings,
 )
 from metatne.errors import ConfigError
-from metatne.evaluation.paper import paper_result
+from metatne.evaluation.paper import MeanStd, paper_result
 from metatne.evaluation.protocol import METHODS, TrialSettings
 from metatne.evaluation.results import ResultsFile
 from metatne.evaluation.runner import evaluate as run_trials
 from metatne.graph.datasets import DATASETS
 
+PAPER_TRIALS = 50
 METRICS = ("auc", "f1", "recall", "average_precision")
+PROTOCOL = "Protocol"
+
+EXAMPLE = """\b
+Example:
+  metatne evaluate blogcatalog --trials 1-10 --jobs 2 --out results.jsonl"""
 
 
 def evaluate(
     graph: GraphArgument,
     out: Annotated[
-        Path, typer.Option("--out", help="JSON lines, one a trial; trials in it are skipped.")
+        Path,
+        typer.Option(
+            "--out",
+            metavar="FILE.jsonl",
+            help="Gets one JSON line a trial; trials that it has already are not run again.",
+        ),
     ],
     method: Annotated[
-        str, typer.Option("--method", help=f"One of: {', '.join(METHODS)}.")
+        str,
+        typer.Option(
+            "--method",
+            metavar="|".join(METHODS),
+            help="What is to be scored.",
+            rich_help_panel=PROTOCOL,
+        ),
     ] = "metatne",
-    preset: PresetOption = "default",
-    trials: Annotated[str, typer.Option("--trials", help="Such as 1-5 or 1,3,7-9.")] = "1-5",
-    positives: Annotated[int, typer.Option("--positives", min=1, help="K+ of each set.")] = 10,
-    negatives: Annotated[int, typer.Option("--negatives", min=1, help="K- of each set.")] = 20,
-    tasks: Annotated[int, typer.Option("--tasks", min=1, help="Test tasks a trial.")] = 1000,
-    jobs: Annotated[
-        int, typer.Option("--jobs", min=1, help="Trials at a time, one thread each.")
-    ] = 1,
+    trials: Annotated[
+        str,
+        typer.Option(
+            "--trials",
+            metavar="RANGE",
+            help="Numbers such as 1-5 or 1,3,7-9. A trial's number draws its split of the "
+            "labels (trial 3 is the paper's trial 3) and is its seed.",
+            rich_help_panel=PROTOCOL,
+        ),
+    ] = "1-5",
+    positives: Annotated[
+        int,
+        typer.Option(
+            "--positives",
+            min=1,
+            metavar="N",
+            help="K+: positives of a task's support, and of its query.",
+            rich_help_panel=PROTOCOL,
+        ),
+    ] = 10,
+    negatives: Annotated[
+        int,
+        typer.Option(
+            "--negatives",
+            min=1,
+            metavar="N",
+            help="K-: negatives of a task's support, and of its query.",
+            rich_help_panel=PROTOCOL,
+        ),
+    ] = 20,
+    tasks: Annotated[
+        int,
+        typer.Option(
+            "--tasks", min=1, metavar="N", help="Test tasks of a trial.", rich_help_panel=PROTOCOL
+        ),
+    ] = 1000,
     draw_label_zero: Annotated[
         bool,
         typer.Option(
-            "--draw-label-zero", help="Draw the first label too; the published code never does."
+            "--draw-label-zero",
+            help="Draw the first label too; the published code never does.",
+            rich_help_panel=PROTOCOL,
         ),
     ] = False,
+    preset: PresetOption = "default",
     config: ConfigOption = None,
     assignments: SetOption = None,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", min=1, metavar="N", help="Trials to run at a time, one thread each."
+        ),
+    ] = 1,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Score a method on labels it has never seen, by the paper's protocol."""
+    """Score a method on labels it has never seen.
+
+    This is the paper's protocol: 60 % of the labels are trained on, 20 % choose the step, and
+    tasks are drawn from the rest. Ends with a table of the means over the trials, beside the
+    paper's numbers where it has any.
+    """
     numbers = parse_trials(trials)
+    check_new_file("--out", out)
+    given = own_settings(config, assignments)
+    if "seed" in given:
+        raise ConfigError("seed: a trial's number is its seed; choose trials with --trials")
     settings = TrialSettings(
         method=method,
         preset=preset,
@@ -64,7 +128,7 @@ def evaluate(
         negatives=negatives,
         num_tasks=tasks,
         draws_label_zero=draw_label_zero,
-        settings=tuple(own_settings(config, assignments).items()),
+        settings=tuple(given.items()),
     )
     load_graph(graph, data_dir)  # fetched once, with a bar, before the workers need it
     results = ResultsFile(out)
@@ -82,7 +146,7 @@ def evaluate(
         rows = run_trials(
             graph, settings, numbers, results=results, jobs=jobs, data_dir=data_dir, on_result=show
         )
-    output.print(_table(rows, settings))
+    show_table(results_table(rows, settings))
 
 
 def parse_trials(text: str) -> list[int]:
@@ -99,33 +163,41 @@ def parse_trials(text: str) -> list[int]:
     return list(dict.fromkeys(numbers))
 
 
-def _table(rows: list[dict[str, Any]], settings: TrialSettings) -> Table:
+def results_table(rows: list[dict[str, Any]], settings: TrialSettings) -> Table:
+    """Mean ± standard deviation over the trials, beside the paper's where it has them."""
     dataset = rows[0]["dataset"]
     table = Table(
         title=f"{dataset}, {settings.positives}/{settings.negatives}, "
-        f"{settings.num_tasks:,} tasks a trial"
+        f"{settings.num_tasks:,} tasks a trial",
+        title_justify="left",
+        title_style="",
+        box=None,
+        pad_edge=False,
     )
-    table.add_column("", no_wrap=True)
-    for metric in METRICS:
-        table.add_column(metric.replace("_", " "), justify="right", no_wrap=True)
-    table.add_column("trials", justify="right")
-    table.add_column("seconds", justify="right")
-    spreads = [_mean_std([row[metric] for row in rows]) for metric in METRICS]
-    seconds = statistics.mean(row["seconds"] for row in rows)
-    table.add_row(
-        f"{settings.method} ({settings.preset})", *spreads, str(len(rows)), f"{seconds:.0f}"
-    )
+    columns = {f"{settings.method} ({settings.preset})": _measured(rows)}
     paper_key = DATASETS[dataset].paper_key if dataset in DATASETS else None
     paper = paper_result(paper_key, settings.positives, settings.negatives)
     if paper is not None:
-        cells = [
-            f"{paper[metric]['mean']:.4f} ± {paper[metric]['std']:.4f}" if metric in paper else "-"
-            for metric in METRICS
-        ]
-        table.add_row("MetaTNE in the paper", *cells, "50", "-")
+        columns["MetaTNE in the paper"] = _published(paper)
+    table.add_column("")
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    for fact in (*METRICS, "trials", "seconds"):
+        cells = (column.get(fact, "-") for column in columns.values())
+        table.add_row(fact.replace("_", " "), *cells)
     return table
 
 
-def _mean_std(values: list[float]) -> str:
-    spread = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.mean(values):.4f} ± {spread:.4f}"
+def _measured(rows: list[dict[str, Any]]) -> dict[str, str]:
+    cells = {}
+    for metric in METRICS:
+        values = [row[metric] for row in rows]
+        spread = f" ± {statistics.stdev(values):.4f}" if len(values) > 1 else ""
+        cells[metric] = f"{statistics.mean(values):.4f}{spread}"
+    seconds = statistics.mean(row["seconds"] for row in rows)
+    return cells | {"trials": str(len(rows)), "seconds": f"{seconds:.0f}"}
+
+
+def _published(paper: dict[str, MeanStd]) -> dict[str, str]:
+    cells = {name: f"{value['mean']:.4f} ± {value['std']:.4f}" for name, value in paper.items()}
+    return cells | {"trials": str(PAPER_TRIALS)}

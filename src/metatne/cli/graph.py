@@ -9,64 +9,179 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from metatne.cli.console import output, say
-from metatne.cli.options import DataDirOption, GraphArgument, OverwriteOption, load_graph
-from metatne.errors import OutputExistsError
+from metatne.cli.command import HELP_NAMES, Command
+from metatne.cli.console import say, show, show_table
+from metatne.cli.options import (
+    DataDirOption,
+    GraphArgument,
+    OverwriteOption,
+    check_new_directory,
+    load_graph,
+)
 from metatne.graph.datasets import list_datasets
 from metatne.graph.readers import FORMATS, read_graph
 
-app = typer.Typer(help="Import a graph of one's own, and look at one.", no_args_is_help=True)
+EDGES, LABELS, NODES = "How the edges are written", "Labels", "Which nodes stay"
+
+IMPORT_EXAMPLE = """\b
+Example:
+  metatne graph import edges.csv --labels labels.csv --out mygraph"""
+
+app = typer.Typer(
+    help="Import a graph of your own, or look at one.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings=HELP_NAMES,
+)
 
 
-@app.command("import")
+@app.command("import", cls=Command, epilog=IMPORT_EXAMPLE)
 def import_graph(
     edges: Annotated[
-        Path, typer.Argument(metavar="EDGES", help="Edge list, archive or matrix file.")
+        Path,
+        typer.Argument(
+            metavar="EDGES",
+            help="Edge list (CSV, TSV or blanks; gzip or not), Parquet, GraphML, MATLAB file "
+            "or zip of ASU's.",
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="Directory for the stored graph.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Directory for the stored graph.")
+    ],
     labels: Annotated[
-        Path | None, typer.Option("--labels", help="File of known labels; unknown is empty.")
-    ] = None,
-    format_: Annotated[
-        str | None, typer.Option("--format", help=f"Of EDGES: {', '.join(FORMATS)}.")
+        Path | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="Known labels: a node and a label a line, a node and its labels, or a table "
+            "of 1, 0 and empty cells (unknown).",
+            rich_help_panel=LABELS,
+        ),
     ] = None,
     label_format: Annotated[
-        str | None, typer.Option("--label-format", help="Of the labels: pairs, lists or wide.")
+        str | None,
+        typer.Option(
+            "--label-format",
+            metavar="pairs|lists|wide",
+            help="Which of the three; detected if not given.",
+            rich_help_panel=LABELS,
+        ),
+    ] = None,
+    label_attribute: Annotated[
+        str | None,
+        typer.Option(
+            "--label-attribute",
+            metavar="NAME",
+            help="The node attribute of a GraphML file that has the labels.",
+            rich_help_panel=LABELS,
+        ),
     ] = None,
     unannotated: Annotated[
         Path | None,
-        typer.Option("--unannotated", help="File of nodes whose labels nobody knows."),
+        typer.Option(
+            "--unannotated",
+            metavar="FILE",
+            help="Nodes whose labels nobody knows, one a line.",
+            rich_help_panel=LABELS,
+        ),
     ] = None,
     unlisted_unknown: Annotated[
         bool,
-        typer.Option("--unlisted-unknown", help="Nodes that the labels do not name are unknown."),
+        typer.Option(
+            "--unlisted-unknown",
+            help="Of nodes that the labels do not name, nothing is known; "
+            "without this, they lack all labels.",
+            rich_help_panel=LABELS,
+        ),
+    ] = False,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="|".join(FORMATS),
+            help="The format of EDGES; detected if not given.",
+            rich_help_panel=EDGES,
+        ),
+    ] = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            "--delimiter",
+            metavar="CHARACTER",
+            help="Between the fields of an edge list (\\t is a tab); detected if not given.",
+            rich_help_panel=EDGES,
+        ),
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="Whether the first line names the columns; detected if not given.",
+            rich_help_panel=EDGES,
+        ),
+    ] = None,
+    weighted: Annotated[
+        bool | None,
+        typer.Option(
+            "--weighted/--unweighted",
+            help="Ask for weights, or leave them aside; taken if there are any by default.",
+            rich_help_panel=EDGES,
+        ),
+    ] = None,
+    directed: Annotated[
+        bool,
+        typer.Option(
+            "--directed",
+            help="The edges are directed; they are made undirected.",
+            rich_help_panel=EDGES,
+        ),
     ] = False,
     keep_unlinked: Annotated[
         bool,
-        typer.Option("--keep-unlinked", help="Keep nodes that only the labels name, isolated."),
+        typer.Option(
+            "--keep-unlinked",
+            help="Keep nodes that only the labels name, as isolated ones; "
+            "without this, they are an error.",
+            rich_help_panel=NODES,
+        ),
     ] = False,
     labelled_only: Annotated[
-        bool, typer.Option("--labelled-only", help="Keep the annotated nodes and their edges.")
+        bool,
+        typer.Option(
+            "--labelled-only",
+            help="Keep the nodes whose labels are known, and the edges among them.",
+            rich_help_panel=NODES,
+        ),
     ] = False,
     drop_isolated: Annotated[
-        bool, typer.Option("--drop-isolated", help="Leave out nodes without edges.")
+        bool,
+        typer.Option(
+            "--drop-isolated", help="Leave out nodes without edges.", rich_help_panel=NODES
+        ),
     ] = False,
-    directed: Annotated[
-        bool, typer.Option("--directed", help="EDGES are directed; they are made undirected.")
-    ] = False,
-    name: Annotated[str | None, typer.Option("--name", help="What to call the graph.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="What to call the graph, if not like EDGES."),
+    ] = None,
     overwrite: OverwriteOption = False,
 ) -> None:
-    """Read edges and known labels, check and clean them, and store them as a graph."""
-    if out.exists() and not overwrite:
-        raise OutputExistsError(f"--out: {out} exists already; name another, or add --overwrite")
+    """Read edges and known labels, and store them as a graph.
+
+    Everything is checked first: a line that cannot be read is named, and then nothing is
+    written. Self-loops and repeated edges are removed and counted.
+    """
+    check_new_directory("--out", out, overwrite=overwrite)
     graph = read_graph(
         edges,
         labels,
         format=format_,
         label_format=label_format,
+        label_attribute=label_attribute,
         unannotated=unannotated,
         unlisted_unknown=unlisted_unknown,
+        delimiter=None if delimiter is None else delimiter.replace(r"\t", "\t"),
+        header=header,
+        weighted=weighted,
         keep_unlinked=keep_unlinked,
         labelled_only=labelled_only,
         drop_isolated=drop_isolated,
@@ -79,22 +194,21 @@ def import_graph(
     say(f"stored {graph!r} in {out}")
 
 
-@app.command("info")
+@app.command("info", cls=Command)
 def show_info(
     graph: GraphArgument,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Show what is in a graph: sizes, degrees, labels and what is unknown."""
+    """Show a graph's size, degrees, labels and what is unknown."""
     loaded = load_graph(graph, data_dir)
     summary = loaded.summary()
     if as_json:
-        output.print_json(json.dumps(summary))
+        show(json.dumps(summary, indent=2, ensure_ascii=False))
         return
-    table = Table(box=None, show_header=False)
+    width = max(map(len, summary))
     for key, value in summary.items():
-        table.add_row(key.replace("_", " "), _shown(value))
-    output.print(table)
+        show(f"{key.replace('_', ' '):{width}}  {_shown(value)}")
     for line in loaded.report.lines():
         say(line)
 
@@ -102,14 +216,16 @@ def show_info(
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {_shown(inner)}" for key, inner in value.items())
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
+    if value is None or isinstance(value, bool):
+        return {None: "-", True: "yes", False: "no"}[value]
+    if isinstance(value, str):
+        return value
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
 def datasets() -> None:
     """List the graphs that can be named instead of a directory."""
-    table = Table(box=None)
+    table = Table(box=None, pad_edge=False)
     for column in ("name", "nodes", "edges", "labels", "about"):
         table.add_column(column, justify="left" if column in ("name", "about") else "right")
     for dataset in list_datasets():
@@ -121,4 +237,4 @@ def datasets() -> None:
             f"{dataset.num_labels:,}",
             f"{dataset.title} ({where}); {dataset.licence}",
         )
-    output.print(table)
+    show_table(table)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import csv
+from collections.abc import Iterator
 from pathlib import Path
 
-from metatne.errors import BadLine, FileFormatError
+from metatne.graph.readers.fields import UNCLOSED, split_fields
+from metatne.graph.readers.text import BadLines, load_text, quoted
 
 _SIGNS = {"1": True, "+": True, "0": False, "-": False}
 _HEADER = ("node", "id")
@@ -15,40 +16,35 @@ def read_support(path: Path) -> tuple[list[str], list[str]]:
     """Positives and negatives from lines `node,1` and `node,0` (`+` and `-` as well)."""
     positives: list[str] = []
     negatives: list[str] = []
-    bad = []
-    for number, row in _rows(path):
-        sign = _SIGNS.get(row[1].strip()) if len(row) == 2 else None
+    bad = BadLines(str(path))
+    for number, fields in _rows(path, bad):
+        sign = _SIGNS.get(fields[1]) if len(fields) == 2 and fields[0] else None
         if sign is None:
-            if number == 1 and row[0].strip().lower() in _HEADER:
-                continue
-            bad.append(BadLine(number, "a node and 1 or 0 (node,1)", repr(",".join(row))))
-            continue
-        (positives if sign else negatives).append(row[0].strip())
-    if bad:
-        raise FileFormatError(path, bad)
+            bad.add(number, "a node and 1 or 0 (node,1)", quoted(",".join(fields)))
+        else:
+            (positives if sign else negatives).append(fields[0])
+    bad.raise_if_any()
     return positives, negatives
 
 
 def read_candidates(path: Path) -> list[str]:
-    """Node ids, one a line; a header `node` is passed over."""
-    nodes, bad = [], []
-    for number, row in _rows(path):
-        if len(row) != 1:
-            bad.append(BadLine(number, "one node", f"{len(row)} fields"))
-        elif not (number == 1 and row[0].strip().lower() in _HEADER):
-            nodes.append(row[0].strip())
-    if bad:
-        raise FileFormatError(path, bad)
+    """Node ids, one a line."""
+    nodes: list[str] = []
+    bad = BadLines(str(path))
+    for number, fields in _rows(path, bad):
+        if len(fields) == 1:
+            nodes.append(fields[0])
+        else:
+            bad.add(number, "one node (in quotes if it has a comma)", quoted(",".join(fields)))
+    bad.raise_if_any()
     return nodes
 
 
-def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Line number and fields of every line that is not blank."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            return [(reader.line_num, row) for row in reader if any(field.strip() for field in row)]
-    except FileNotFoundError as error:
-        raise FileFormatError(path, [BadLine(0, "a readable file", "no such file")]) from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise FileFormatError(path, [BadLine(1, "UTF-8 text in CSV", str(error))]) from error
+def _rows(path: Path, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
+    """Line number and fields of every line that says something; a header is passed over."""
+    for place, (number, line) in enumerate(load_text(path).lines()):
+        fields = split_fields(line, ",")
+        if fields is None:
+            bad.add(number, UNCLOSED, quoted(line))
+        elif place or fields[0].casefold() not in _HEADER or fields[1:2] in (["1"], ["0"]):
+            yield number, fields

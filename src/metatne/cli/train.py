@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -14,6 +14,7 @@ import typer
 
 from metatne.cli.console import say, training_progress
 from metatne.cli.options import (
+    SETTINGS,
     ConfigOption,
     DataDirOption,
     GraphArgument,
@@ -21,40 +22,79 @@ from metatne.cli.options import (
     PresetOption,
     SetOption,
     all_settings,
+    check_new_directory,
     load_graph,
 )
-from metatne.errors import OutputExistsError, RunError
+from metatne.errors import InputError, OutputExistsError, RunError
 from metatne.estimator import MetaTNE
+from metatne.graph.store import Graph
+from metatne.saved import HEADER
 from metatne.training.logs import DirectoryLog
 from metatne.training.memory import estimate_training_bytes, format_bytes
 from metatne.training.trainer import Observer, Stopped
 
+EXAMPLE = """\b
+Example:
+  metatne train mygraph --out model --seed 1 --set num_steps=3000"""
+
 
 def train(
     graph: GraphArgument,
-    out: Annotated[Path, typer.Option("--out", help="Directory for the model.")],
+    out: Annotated[Path, typer.Option("--out", metavar="MODEL", help="Directory for the model.")],
     preset: PresetOption = "default",
     config: ConfigOption = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="The seed that everything is drawn from, 0 if not given; the same seed, "
+            "the same model.",
+            rich_help_panel=SETTINGS,
+        ),
+    ] = None,
     assignments: SetOption = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of everything drawn.")] = 0,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a training that was stopped.")
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with a training that was stopped; ends with the model of an unbroken one.",
+        ),
     ] = False,
     log_dir: Annotated[
-        Path | None, typer.Option("--log-dir", help="Write JSON lines and TensorBoard events here.")
+        Path | None,
+        typer.Option(
+            "--log-dir", metavar="DIR", help="Write JSON lines and TensorBoard events here."
+        ),
     ] = None,
-    data_dir: DataDirOption = None,
     overwrite: OverwriteOption = False,
+    data_dir: DataDirOption = None,
 ) -> None:
-    """Learn from a graph and its known labels, and save the model."""
-    if out.exists() and not overwrite:
-        raise OutputExistsError(f"--out: {out} exists already; name another, or add --overwrite")
-    checkpoint = _checkpoint_path(out, resume=resume, overwrite=overwrite)
+    """Learn from a graph and its known labels, and save the model.
+
+    Ctrl-C stops at the end of a step and keeps what was learned in MODEL.unfinished, as does
+    a checkpoint now and then; --resume goes on from there.
+    """
+    checkpoint = _checkpoint(out, resume=resume, overwrite=overwrite)
     loaded = load_graph(graph, data_dir)
-    model = MetaTNE(**{"seed": seed} | all_settings(preset, loaded.name, config, assignments))
+    model = MetaTNE(**all_settings(preset, loaded.name, config, seed, assignments))
     estimate = estimate_training_bytes(loaded.num_nodes, len(loaded.indices), model.config)
     say(f"{loaded!r}")
     say(f"training needs about {format_bytes(estimate)} of memory")
+    with _kept_if_unfinished(checkpoint, resume=resume):
+        _fit(model, loaded, checkpoint, resume=resume, log_dir=log_dir)
+        model.save(out, overwrite=overwrite)
+        shutil.rmtree(checkpoint.parent)
+    best = model.history_.set_index("step").loc[model.best_step_]
+    say(
+        f"saved {out}: step {model.best_step_} of {model.num_steps_}, "
+        f"validation AUC {best['auc']:.3f}, F1 {best['f1']:.3f}"
+    )
+
+
+def _fit(
+    model: MetaTNE, graph: Graph, checkpoint: Path, *, resume: bool, log_dir: Path | None
+) -> None:
     with ExitStack() as stack:
         observers: list[Observer] = [stack.enter_context(training_progress())]
         if log_dir is not None:
@@ -62,7 +102,7 @@ def train(
         should_stop = stack.enter_context(_stop_on_interrupt())
         try:
             model.fit(
-                loaded,
+                graph,
                 observers=observers,
                 checkpoint=checkpoint,
                 resume=resume,
@@ -73,29 +113,39 @@ def train(
                 f"stopped; the training is kept in {checkpoint.parent}: "
                 "give the same command with --resume to go on"
             ) from stopped
-    model.save(out, overwrite=overwrite)
-    shutil.rmtree(checkpoint.parent, ignore_errors=True)
-    best = model.history_.set_index("step").loc[model.best_step_]
-    say(
-        f"saved {out}: step {model.best_step_} of {model.num_steps_}, "
-        f"validation AUC {best['auc']:.3f}, F1 {best['f1']:.3f}"
-    )
 
 
-def _checkpoint_path(out: Path, *, resume: bool, overwrite: bool) -> Path:
-    """Where an unfinished training lies: beside the model that it will become."""
-    folder = out.parent / f"{out.name}.unfinished"
-    file = folder / "checkpoint.safetensors"
+def _checkpoint(out: Path, *, resume: bool, overwrite: bool) -> Path:
+    """The file of an unfinished training: beside the model that it will become.
+
+    All that could spoil the end of a long training is refused here, before it starts.
+    """
+    check_new_directory("--out", out, overwrite=overwrite)
+    if out.exists() and not (out / HEADER).is_file():
+        raise InputError(f"--out: {out} is not a saved model, so it is not replaced; name another")
+    file = out.parent / f"{out.name}.unfinished" / "checkpoint.safetensors"
     if resume and not file.exists():
-        raise OutputExistsError(f"--resume: there is no unfinished training at {folder}")
-    if file.exists() and not resume:
-        if not overwrite:
-            raise OutputExistsError(
-                f"{folder} holds an unfinished training; go on with --resume, "
-                "or start again with --overwrite"
-            )
-        shutil.rmtree(folder)
+        raise InputError(f"--resume: there is no unfinished training at {file.parent}")
+    if file.exists() and not resume and not overwrite:
+        raise OutputExistsError(
+            f"{file.parent} holds an unfinished training; go on with --resume, "
+            "or start again with --overwrite"
+        )
     return file
+
+
+@contextmanager
+def _kept_if_unfinished(checkpoint: Path, *, resume: bool) -> Iterator[None]:
+    """The checkpoint's folder while the block runs, and after it if there is a checkpoint."""
+    folder = checkpoint.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    if not resume:
+        checkpoint.unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            folder.rmdir()  # which only an empty one lets happen
 
 
 @contextmanager
