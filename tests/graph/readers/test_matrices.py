@@ -1,16 +1,14 @@
-"""Adjacency matrices from SciPy and MATLAB files."""
+"""Adjacency and label matrices, sparse and dense."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import scipy.io
 import scipy.sparse as sp
 
-from metatne.errors import FileFormatError, GraphError, InputError, LabelError
+from metatne.errors import GraphError, LabelError
 from metatne.graph.readers import read_graph
 
 PATH = np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]], dtype=float)
@@ -72,35 +70,8 @@ def test_matrices_that_cannot_be(matrix: Any, labels: Any, message: str) -> None
         read_graph(matrix, labels)
 
 
-def test_matlab(tmp_path: Path) -> None:
-    path = tmp_path / "net.mat"
-    scipy.io.savemat(path, {"network": sp.csc_array(PATH), "group": sp.csc_array(GROUP)})
-    graph = read_graph(path, drop_isolated=True)
-    assert graph.name == "net"
-    assert graph.node_ids.take(range(3)) == [0, 1, 2]
-    assert graph.labels.holders(1).tolist() == [1, 2]
-    scipy.io.savemat(path, {"network": PATH})
-    assert read_graph(path).labels.num_labels == 0
-
-
-def test_matlab_files_that_cannot_be(tmp_path: Path) -> None:
-    path = tmp_path / "net.mat"
-    with pytest.raises(InputError, match="there is no file"):
-        read_graph(path)
-    scipy.io.savemat(path, {"graph": PATH})
-    with pytest.raises(FileFormatError, match="the variable 'network'"):
-        read_graph(path)
-    scipy.io.savemat(path, {"network": PATH, "group": GROUP[:2]})
-    with pytest.raises(FileFormatError, match="found 2 and 4"):
-        read_graph(path)
-    whole = path.read_bytes()
-    for content in (
-        b"",
-        b"hello",
-        whole[:200],
-        whole[:130] + bytes(60),
-        b"\x89HDF\r\n" + bytes(600),
-    ):
-        path.write_bytes(content)
-        with pytest.raises(InputError):
-            read_graph(path)
+def test_indices_out_of_range_are_refused() -> None:
+    matrix = sp.csr_array(PATH)
+    matrix.indices = matrix.indices + 7
+    with pytest.raises(GraphError, match="the sparse matrix is damaged"):
+        read_graph(matrix)

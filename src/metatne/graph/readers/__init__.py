@@ -18,7 +18,8 @@ from metatne.graph.readers.delimited import read_edge_list
 from metatne.graph.readers.detect import FORMATS, detect_format, stem
 from metatne.graph.readers.graphml import read_graphml
 from metatne.graph.readers.label_sources import mark_unknown, read_labels
-from metatne.graph.readers.matrices import edges_from_matrix, read_matlab
+from metatne.graph.readers.matlab import read_matlab
+from metatne.graph.readers.matrices import edges_from_matrix
 from metatne.graph.readers.objects import is_networkx, is_pyg, read_networkx, read_pyg
 from metatne.graph.readers.pairs import edges_from_pairs
 from metatne.graph.readers.tables import edges_from_table, read_parquet, table_of

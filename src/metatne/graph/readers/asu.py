@@ -10,6 +10,8 @@ An archive is read in memory and never unpacked to disk.
 
 from __future__ import annotations
 
+import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -27,6 +29,17 @@ from metatne.graph.readers.text import Text, check_text, load_text, wrong_file
 
 EDGES, LABELS, NODES, GROUPS = "edges.csv", "group-edges.csv", "nodes.csv", "groups.csv"
 
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    UnicodeDecodeError,
+)
+"""What zipfile raises on damaged archives."""
+
 MAX_MEMBER = 2 * 2**30
 """Bytes that one file of an archive may unpack to (Flickr's edges are 70 MB)."""
 
@@ -40,7 +53,7 @@ def read_asu(path: Path) -> tuple[RawEdges, RawLabels | None]:
             return _read(path, _archive(path, archive))
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+    except DAMAGED as error:
         raise wrong_file(path, "a whole zip archive", f"a damaged one ({error})") from error
     except (OSError, RuntimeError) as error:  # zipfile says RuntimeError of a missing password
         raise InputError(f"{path} cannot be read: {error}") from error

@@ -1,19 +1,16 @@
-"""Adjacency matrices: SciPy's sparse ones, and MATLAB files with `network` and `group`."""
+"""Adjacency and label matrices, sparse or dense."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import scipy.io
 import scipy.sparse as sp
 
-from metatne.errors import GraphError, InputError, LabelError
+from metatne.errors import GraphError, LabelError
 from metatne.graph.raw import HOLDS, UNKNOWN, RawEdges, RawLabels
 from metatne.graph.readers.label_states import wide_labels
-from metatne.graph.readers.text import wrong_file
 
 
 def edges_from_matrix(matrix: Any, *, source: str, weighted: bool | None = None) -> RawEdges:
@@ -21,6 +18,7 @@ def edges_from_matrix(matrix: Any, *, source: str, weighted: bool | None = None)
 
     Nodes are called 0 … n-1. Where all entries are 1 the graph has no weights.
     """
+    _check_indices(matrix, source)
     entries: Any = sp.coo_array(matrix)
     if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
         raise GraphError(f"{source}: an adjacency matrix must be square, not {entries.shape}")
@@ -39,6 +37,15 @@ def edges_from_matrix(matrix: Any, *, source: str, weighted: bool | None = None)
     return RawEdges(pa.array(rows), pa.array(columns), weights, is_directed, ids)
 
 
+def _check_indices(matrix: Any, source: str) -> None:
+    """Refuse indices out of range, which SciPy would follow out of its arrays."""
+    if hasattr(matrix, "check_format"):
+        try:
+            matrix.check_format(full_check=True)
+        except ValueError as error:
+            raise GraphError(f"{source}: the sparse matrix is damaged: {error}") from error
+
+
 def labels_from_matrix(matrix: Any, *, source: str) -> RawLabels:
     """Labels from a (node, label) matrix of 0 and 1, with NaN for unknown.
 
@@ -46,6 +53,7 @@ def labels_from_matrix(matrix: Any, *, source: str) -> RawLabels:
     """
     entries: Any
     if sp.issparse(matrix):
+        _check_indices(matrix, source)
         entries = sp.coo_array(cast(Any, matrix), copy=True)
         entries.sum_duplicates()
         entries.eliminate_zeros()
@@ -78,32 +86,3 @@ def _dense_labels(matrix: np.ndarray[Any, Any], source: str) -> RawLabels:
     states = np.where(is_known, matrix, UNKNOWN).astype(np.int8)
     names = [str(label) for label in range(matrix.shape[1])]
     return wide_labels(pa.array(np.arange(len(matrix))), names, states, source=source)
-
-
-def read_matlab(path: Path, *, weighted: bool | None = None) -> tuple[RawEdges, RawLabels | None]:
-    """The graph of a MATLAB file: `network` (n x n), and `group` (n x labels) if it is there."""
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
-    try:
-        content = scipy.io.loadmat(path, variable_names=["network", "group"])
-    except NotImplementedError as error:
-        raise wrong_file(
-            path, "a MATLAB file up to version 7", "version 7.3; save it with -v7"
-        ) from error
-    except Exception as error:  # SciPy's reader fails in many ways on damaged files
-        reason = str(error) or type(error).__name__
-        raise wrong_file(path, "a MATLAB file", f"something else ({reason})") from error
-    if "network" not in content:
-        raise wrong_file(path, "the variable 'network' (and 'group')", "no such variable")
-    edges = edges_from_matrix(content["network"], source=str(path), weighted=weighted)
-    if "group" not in content:
-        return edges, None
-    labels = labels_from_matrix(content["group"], source=str(path))
-    num_rows = content["group"].shape[0]
-    if num_rows != content["network"].shape[0]:
-        raise wrong_file(
-            path,
-            "as many rows in 'group' as in 'network'",
-            f"{num_rows:,} and {content['network'].shape[0]:,}",
-        )
-    return edges, labels

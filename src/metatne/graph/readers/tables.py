@@ -36,11 +36,13 @@ LIST_PATTERN = "[;|]"
 def read_parquet(path: Path) -> pa.Table:
     """The table in a Parquet file."""
     try:
-        return pyarrow.parquet.read_table(path, partitioning=None)
+        table = pyarrow.parquet.read_table(path, partitioning=None)
+        table.validate(full=True)  # text that is not UTF-8 would fail much later
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
     except (pa.ArrowException, OSError) as error:
         raise wrong_file(path, "a Parquet file", f"something else ({error})") from error
+    return table
 
 
 def table_of(frame: Any, *, source: str) -> pa.Table:
