@@ -132,7 +132,7 @@ def _read_header(path: Path) -> dict[str, Any]:
     if not header_path.is_file():
         raise GraphError(
             f"{path} is not a saved graph: it has no {HEADER}; "
-            "a saved graph is a directory that Graph.save or `metatne graph build` wrote"
+            "a saved graph is a directory that Graph.save or `metatne graph import` wrote"
         )
     try:
         header = json.loads(header_path.read_text(encoding="utf-8"))
