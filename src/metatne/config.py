@@ -48,6 +48,11 @@ class Config(BaseModel):
     decay_rate: float = Field(0.1, ge=0, description="gamma: how fast structural steps get rarer")
     decay_period: int = Field(100, ge=1, description="N_decay: steps between two stairs of tau")
 
+    spectral_scale: float = Field(
+        0.1, ge=0, description="size of the spectral start of U; 0 is the paper's random start"
+    )
+    anneal: bool = Field(True, description="let both rates fall to 0 towards the last step")
+
     num_steps: int = Field(6_000, ge=1, description="N: steps at most")
     validate_every: int = Field(250, ge=1, description="steps between two validations")
     validation_tasks: int = Field(300, ge=1, description="tasks of a validation")
@@ -84,6 +89,8 @@ _PAPER_EVERYWHERE: dict[str, Any] = {
     "dropout": 0.1,
     "num_negatives": 5,
     "decay_rate": 0.1,
+    "spectral_scale": 0.0,
+    "anneal": False,
     "num_steps": 40_000,
     "validate_every": 200,
     "validation_tasks": 1_000,

@@ -21,7 +21,7 @@ from metatne.saved import TrainedModel, load_model, save_model
 from metatne.scoring import score_tasks
 from metatne.training.checkpoint import Checkpointer, restore_checkpoint
 from metatne.training.memory import check_memory, estimate_training_bytes
-from metatne.training.trainer import Observer, Trainer, history_rows, task_shape
+from metatne.training.trainer import Observer, Trainer, history_rows, validation_shape
 
 
 class MetaTNE:
@@ -187,7 +187,7 @@ class MetaTNE:
         return chosen
 
     def _default_split(self, graph: Graph) -> LabelSplit:
-        shape = task_shape(self.config)
+        shape = validation_shape(self.config)  # asks for at least as many holders as training
         usable = usable_labels(graph.labels, range(graph.labels.num_labels), shape)
         if len(usable) >= 2:
             return validation_split(

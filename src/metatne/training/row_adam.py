@@ -22,12 +22,12 @@ class RowAdam:
 
     A dense step moves every row (epsilon where TensorFlow, and so the published code, has it):
 
-        row -= rate * a_s * m_s / (sqrt(v_s) + EPSILON),  a_s = sqrt(1 - BETA2^s) / (1 - BETA1^s)
+        row -= rate_s * a_s * m_s / (sqrt(v_s) + EPSILON),  a_s = sqrt(1 - BETA2^s) / (1 - BETA1^s)
 
     so a row without a gradient coasts on its momentum. From its last gradient at step l on,
     m and v only shrink by known factors, and its moves up to step t add up to
 
-        rate * m_l / (sqrt(v_l) + EPSILON) * sum over s in l+1..t of DECAY^(s-l) a_s
+        m_l / (sqrt(v_l) + EPSILON) * sum over s in l+1..t of rate_s DECAY^(s-l) a_s
 
     where the sum is one number for all rows last touched at l. The one approximation is that
     EPSILON shrinks along with sqrt(v): by 3 % until the row has all but come to rest, which
@@ -58,7 +58,7 @@ class RowAdam:
         rows, since, behind = rows[late], since[late], behind[late]
         device = self.table.device
         mean, square = self.mean[rows], self.square[rows]
-        coast = self._coasts.to(device, torch.float32)[since].unsqueeze(1) * self.rate
+        coast = self._coasts.to(device, mean.dtype)[since].unsqueeze(1)
         self.table[rows] -= coast * mean / (square.sqrt() + EPSILON)
         self.mean[rows] = mean * (BETA1 ** behind.to(mean.dtype)).unsqueeze(1)
         self.square[rows] = square * (BETA2 ** behind.to(mean.dtype)).unsqueeze(1)
@@ -84,7 +84,7 @@ class RowAdam:
     def _advance(self) -> None:
         """Add the new step's term to the sums, and begin the sum of rows touched by it."""
         growing = self._coasts[-HORIZON:]
-        growing += self._decays[-len(growing) :] * _correction(self.num_steps)
+        growing += self._decays[-len(growing) :] * (self.rate * _correction(self.num_steps))
         self._coasts = torch.cat((self._coasts, torch.zeros(1, dtype=torch.float64)))
 
     def state(self) -> dict[str, Tensor]:

@@ -24,9 +24,10 @@ from metatne.model import MetaTNENetwork, initial_table
 from metatne.sampling.pairs import PairSampler
 from metatne.sampling.splits import LabelSplit
 from metatne.sampling.tasks import TaskSampler, TaskShape
-from metatne.schedule import structural_probability
+from metatne.schedule import annealing, structural_probability
 from metatne.scoring import score_tasks
 from metatne.seeding import numpy_generator, torch_seed
+from metatne.spectral import spectral_embeddings
 from metatne.training.row_adam import EPSILON, RowAdam
 
 
@@ -82,20 +83,23 @@ class Trainer:
     def __init__(self, graph: Graph, split: LabelSplit, config: Config) -> None:
         self.config = config
         self.device = resolve_device(config.device)
-        shape = task_shape(config)
         self._pairs = PairSampler(
             graph,
             batch_size=config.pairs_per_step,
             num_negatives=config.num_negatives,
             seed=config.seed,
         )
-        self._tasks = TaskSampler(graph.labels, split.known, shape)
-        self._validation_tasks = TaskSampler(graph.labels, split.validation, shape).draw(
-            config.validation_tasks, numpy_generator(config.seed, "validation tasks")
-        )
+        self._tasks = TaskSampler(graph.labels, split.known, training_shape(config))
+        self._validation_tasks = TaskSampler(
+            graph.labels, split.validation, validation_shape(config)
+        ).draw(config.validation_tasks, numpy_generator(config.seed, "validation tasks"))
         # Weights are drawn on the CPU, so that every device starts from the same ones.
         with torch_seed(config.seed, "network"):
-            self.network = MetaTNENetwork(graph.num_nodes, config).to(self.device)
+            self.network = MetaTNENetwork(graph.num_nodes, config)
+        if config.spectral_scale > 0:
+            start = spectral_embeddings(graph, config.dim, seed=config.seed)
+            self.network.embeddings.data += config.spectral_scale * torch.from_numpy(start)
+        self.network.to(self.device)
         with torch_seed(config.seed, "contexts"):
             contexts = initial_table(graph.num_nodes, config.dim)
         self.contexts = contexts.detach().to(self.device)
@@ -128,6 +132,8 @@ class Trainer:
             tau = structural_probability(
                 state.step, decay_rate=config.decay_rate, decay_period=config.decay_period
             )
+            if config.anneal:
+                self._scale_rates(annealing(state.step, config.num_steps))
             if numpy_generator(config.seed, "schedule", state.step).random() < tau:
                 self._structural_step()
             else:
@@ -142,6 +148,14 @@ class Trainer:
                 at_step_end(self)
         self.network.load_state_dict(state.best_weights)
         return self.network.eval()
+
+    def _scale_rates(self, share: float) -> None:
+        for name, rows in self.row_optimisers.items():
+            is_structural = name.startswith("structural")
+            rate = self.config.structural_rate if is_structural else self.config.meta_rate
+            rows.rate = share * rate
+        for group in self.transformation_optimiser.param_groups:
+            group["lr"] = share * self.config.meta_rate
 
     def _structural_step(self) -> None:
         pairs = self._pairs.batch(self.state.num_structural)
@@ -241,14 +255,19 @@ class _Rows:
         self.distinct, self.places = torch.unique(batch, return_inverse=True)
 
 
-def task_shape(config: Config) -> TaskShape:
-    """The shape of the tasks that these settings train on."""
+def training_shape(config: Config) -> TaskShape:
+    """The shape of the tasks that are trained on."""
     return TaskShape(
         positives=config.positives,
         negatives=config.negatives,
         query_positives=config.query_positives or config.positives,
         query_negatives=config.query_negatives or config.negatives,
     )
+
+
+def validation_shape(config: Config) -> TaskShape:
+    """The shape of the tasks that choose the best step: as many queries as supports."""
+    return TaskShape(config.positives, config.negatives, config.positives, config.negatives)
 
 
 def history_rows(history: Sequence[Validation]) -> list[dict[str, Any]]:
