@@ -179,7 +179,7 @@ class MetaTNE:
         overlap = np.intersect1d(chosen, examples)
         if len(overlap):
             raise SupportError(
-                f"candidates: {node_ids[overlap[0]]!r} is an example already "
+                f"candidates: {node_ids[int(overlap[0])]!r} is an example already "
                 f"({len(overlap)} in all); leave the examples out of the candidates"
             )
         if not len(chosen):
