@@ -42,10 +42,11 @@ app.command("evaluate", cls=Command, epilog=evaluate.EXAMPLE)(evaluate.evaluate)
 app.add_typer(graph.app, name="graph")
 
 
-def _show_version(is_asked: bool) -> None:
+def _show_version(is_asked: bool) -> bool:
     if is_asked:
         show(f"metatne {metatne.__version__}")
         raise typer.Exit
+    return is_asked
 
 
 @app.callback(
