@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
+import signal
+import threading
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -69,6 +73,19 @@ def test_jobs_change_no_number(run: Run, town: Town) -> None:
     )
     assert one == two
     assert len(one) == 2
+
+
+def test_ctrl_c_stops_the_workers_too(run: Run, town: Town) -> None:
+    endless = settings(num_steps=10**8)
+    timer = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    done = run(
+        *("evaluate", town.graph, *SHAPE, *endless),
+        *("--trials", "1-4", "--jobs", 2, "--out", "r.jsonl"),
+    )
+    assert done.code == 1
+    assert done.err == "error: interrupted\n"
+    assert not multiprocessing.active_children()
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,11 @@ def evaluate(
                     "a worker process died (out of memory?); finished trials are kept, "
                     "run the same command again, with fewer jobs"
                 ) from error
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+            except BaseException:
+                # Ctrl-C or a trial that failed: unstopped, workers would end what is queued.
+                for worker in multiprocessing.active_children():
+                    worker.terminate()
+                raise
     return [done[trial_key(key)] for key in wanted]
 
 
