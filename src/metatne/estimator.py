@@ -187,6 +187,11 @@ class MetaTNE:
         return chosen
 
     def _default_split(self, graph: Graph) -> LabelSplit:
+        if not graph.labels.num_labels:
+            raise LabelError(
+                f"the graph {graph.name!r} has no labels to learn from; read it with labels "
+                "(metatne graph import … --labels FILE)"
+            )
         shape = validation_shape(self.config)  # asks for at least as many holders as training
         usable = usable_labels(graph.labels, range(graph.labels.num_labels), shape)
         if len(usable) >= 2:

@@ -122,12 +122,13 @@ def _check_same(
             f"{path}: expected checkpoint version {FORMAT_VERSION}, found {header['version']}; "
             "resume with the version of metatne that wrote it, or train from the start"
         )
-    if header["fingerprint"] != fingerprint or header["split"] != _split_lists(split):
-        raise GraphMismatchError(
-            f"{path}: this training was started on another graph or other labels "
-            f"(fingerprint {header['fingerprint'][:12]}, this graph has {fingerprint[:12]}); "
-            "give the same graph, or train from the start"
-        )
+    other_graph = GraphMismatchError(
+        f"{path}: this training was started on another graph or other labels "
+        f"(fingerprint {header['fingerprint'][:12]}, this graph has {fingerprint[:12]}); "
+        "give the same graph, or train from the start"
+    )
+    if header["fingerprint"] != fingerprint:
+        raise other_graph
     # The same training may go on elsewhere, so the device may differ.
     now, then = config.model_dump(exclude={"device"}), dict(header["config"])
     changed = [
@@ -138,6 +139,9 @@ def _check_same(
             f"{path}: this training was started with other settings: {'; '.join(changed)}; "
             "resume with the same settings, or train from the start"
         )
+    # The settings choose the split (the seed, say), so it is they that are named if they differ.
+    if header["split"] != _split_lists(split):
+        raise other_graph
 
 
 def _split_lists(split: LabelSplit) -> dict[str, list[int]]:
