@@ -112,7 +112,9 @@ def test_labels_that_are_too_few_are_named(run: Run, town: Town) -> None:
     assert "a label needs at least 201 holders" in done.err
     Path("edges.csv").write_text("a,b\n")
     assert run("graph", "import", "edges.csv", "--out", "g").code == 0
-    assert run("train", "g", "--out", "m").code == 2
+    done = run("train", "g", "--out", "m")
+    assert done.code == 2
+    assert "the graph 'edges' has no labels to learn from" in done.err
 
 
 def test_a_run_that_cannot_fit_is_refused_before_it_starts(
@@ -179,9 +181,13 @@ def test_ctrl_c_keeps_the_training_and_resume_ends_it_the_same(run: Run, town: T
     assert "error: stopped; the training is kept in m.unfinished: " in done.err
     assert [path.name for path in Path().iterdir()] == ["m.unfinished"]
 
-    done = run(*train, "--out", "m", "--resume", "--set", "l2=0.5")
-    assert done.code == 2
-    assert "l2 was 0.01, is 0.5" in done.err
+    for changed, message in (
+        (("--set", "l2=0.5"), "l2 was 0.01, is 0.5"),
+        (("--set", "seed=5"), "seed was 4, is 5"),  # which also splits the labels otherwise
+    ):
+        done = run(*train, "--out", "m", "--resume", *changed)
+        assert done.code == 2
+        assert message in done.err
 
     done = run(*train, "--out", "m", "--resume")
     assert done.code == 0

@@ -80,7 +80,7 @@ def sections(params: list[Any]) -> dict[str, list[Any]]:
     for param in params:
         panel = getattr(param, "rich_help_panel", None)
         found.setdefault(REQUIRED if param.required else panel or COMMON, []).append(param)
-    found[COMMON] = found.pop(COMMON)  # --help is one of them, and they go last
+    found[COMMON] = found.pop(COMMON, [])  # they go last
     return {title: members for title, members in found.items() if members}
 
 

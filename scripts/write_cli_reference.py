@@ -1,0 +1,117 @@
+"""Write docs/cli.md from the commands themselves: `make docs`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from metatne.cli import app
+from metatne.cli.command import sections
+from metatne.config import PRESETS, Config, preset
+from metatne.graph.datasets import DATASETS
+
+TARGET = Path(__file__).parents[1] / "docs" / "cli.md"
+
+INTRODUCTION = """\
+<!-- Written by scripts/write_cli_reference.py (`make docs`); do not edit by hand. -->
+
+# Command line
+
+{help}
+
+Every command has `--help`. Results go to standard output and everything else (remarks, progress
+bars, errors) to standard error, so results can be piped; where standard error is no terminal, bars
+become plain lines.
+
+| exit code | meaning |
+|---|---|
+| 0 | all went well |
+| 1 | the run failed: not enough memory, a full disk, a training that diverged, Ctrl-C |
+| 2 | a mistake in what was given; the message says what was expected and what was found |
+
+The messages of common mistakes are in [errors.md](errors.md).
+"""
+
+SETTINGS = """\
+## Settings
+
+What `--set KEY=VALUE` and the lines of a `--config` file may change, in `train` and `evaluate`. A
+later one wins: the preset's, then the file's, then `--seed`, then `--set`. `none` takes away what
+may be absent (`--set patience=none`). The preset `paper` differs from one data set to the next, as
+in the paper; on other graphs it is BlogCatalog's.
+
+"""
+
+
+def main() -> None:
+    TARGET.write_text(reference(), encoding="utf-8")
+
+
+def reference() -> str:
+    """The whole page."""
+    root: Any = typer.main.get_command(app)
+    context = typer.Context(root, info_name="metatne")
+    pages = [INTRODUCTION.format(help=root.help)]
+    pages += [_section(command, ctx) for command, ctx in _commands(root, context)]
+    return "\n".join([*pages, SETTINGS + _settings_table()])
+
+
+def _commands(group: Any, context: Any) -> Iterator[tuple[Any, Any]]:
+    """The commands that do something, in the order of the help, each with its context."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        ctx = typer.Context(command, info_name=name, parent=context)
+        if hasattr(command, "commands"):
+            yield from _commands(command, ctx)
+        else:
+            yield command, ctx
+
+
+def _section(command: Any, ctx: Any) -> str:
+    usage = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
+    lines = [f"## {ctx.command_path}", "", "```", usage, "```", "", command.help, ""]
+    for title, params in sections(command.params).items():  # --help is not among them
+        lines += [f"**{title}**", "", "| | |", "|---|---|"]
+        entries = (command.entry(param, ctx) for param in params)
+        lines += [f"| `{_cell(name)}` | {_cell(text)} |" for name, text in entries]
+        lines.append("")
+    if command.epilog:
+        lines += ["Example:", "", "```", command.epilog.split("Example:\n")[1].strip(), "```", ""]
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    text = re.sub(r"  \[(.*)\]$", r" *(\1)*", text)
+    return text.replace("|", r"\|").replace("x>=", "at least ")
+
+
+def _settings_table() -> str:
+    of_paper = {name: preset("paper", name) for name in DATASETS if DATASETS[name].paper_key}
+    lines = [
+        f"| setting | {' | '.join(f'`{name}`' for name in PRESETS)} | meaning |",
+        "|---|---|---|---|",
+    ]
+    for name, field in Config.model_fields.items():
+        found = {_value(settings.get(name, field.default)) for settings in of_paper.values()}
+        if len(found) == 1:
+            paper = found.pop()
+        else:
+            paper = ", ".join(
+                f"{_value(settings[name])} ({dataset})" for dataset, settings in of_paper.items()
+            )
+        lines.append(f"| `{name}` | {_value(field.default)} | {paper} | {field.description} |")
+    return "\n".join([*lines, ""])
+
+
+def _value(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    main()
