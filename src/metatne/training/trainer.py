@@ -218,6 +218,12 @@ class Trainer:
         for optimiser in self.row_optimisers.values():
             optimiser.settle_all()
         logits = score_tasks(self.network, tasks)
+        if not np.isfinite(logits).all():
+            raise TrainingError(
+                f"the scores of validation tasks are not finite at step {state.step}: training "
+                f"diverged. Try smaller rates than structural_rate={self.config.structural_rate} "
+                f"and meta_rate={self.config.meta_rate}"
+            )
         means = {kind: sum(v) / len(v) if v else None for kind, v in state.losses.items()}
         validation = Validation(
             step=state.step,
