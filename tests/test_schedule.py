@@ -1,10 +1,10 @@
-"""tau falls from 1 in stairs."""
+"""tau falls from 1 in stairs, the rates in a line."""
 
 from __future__ import annotations
 
 import pytest
 
-from metatne.schedule import structural_probability
+from metatne.schedule import annealing, structural_probability
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,9 @@ def test_blogcatalogs_stairs(step: int, expected: float) -> None:
 
 def test_without_decay_every_step_is_structural() -> None:
     assert structural_probability(10**6, decay_rate=0.0, decay_period=1) == 1.0
+
+
+def test_rates_fall_to_almost_nothing() -> None:
+    assert annealing(0, 400) == 1.0
+    assert annealing(100, 400) == 0.75
+    assert annealing(399, 400) == pytest.approx(1 / 400)
