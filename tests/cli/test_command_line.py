@@ -178,6 +178,14 @@ def test_wrong_paths_are_said(run: Run, arguments: list[str], message: str) -> N
     assert sorted(Path().iterdir()) == before
 
 
+def test_a_path_that_is_no_text_is_said(run: Run) -> None:
+    Path("edges.csv").write_text("a,b\n")
+    done = run("graph", "import", "edges.csv", "--out", os.fsdecode(b"gr\xffph"))
+    assert done.code == 2
+    assert "error: expected names in UTF-8, found " in done.err
+    assert [path.name for path in Path().iterdir()] == ["edges.csv"]
+
+
 def test_an_encoding_that_lacks_a_letter_is_no_crash(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ from metatne.evaluation import runner
 from metatne.evaluation.paper import paper_result
 from metatne.evaluation.protocol import TrialResult, TrialSettings, run_trial
 from metatne.graph.store import Graph
+from metatne.sampling.splits import paper_split
 
 FIELDS = [
     *("dataset", "method", "preset", "positives", "negatives", "tasks", "trial", "config_hash"),
@@ -73,6 +74,14 @@ def test_jobs_change_no_number(run: Run, town: Town) -> None:
     )
     assert one == two
     assert len(one) == 2
+
+
+def test_the_first_label_is_drawn_on_request(run: Run, town: Town) -> None:
+    trial = next(trial for trial in range(1, 50) if 0 in paper_split(10, trial).test)
+    evaluate = ("evaluate", town.graph, *SHAPE, *settings(num_steps=20), "--trials", trial)
+    assert run(*evaluate, "--out", "without.jsonl").code == 0
+    assert run(*evaluate, "--out", "with.jsonl", "--draw-label-zero").code == 0
+    assert _rows("without.jsonl")[0]["auc"] != _rows("with.jsonl")[0]["auc"]
 
 
 def test_ctrl_c_stops_the_workers_too(run: Run, town: Town) -> None:

@@ -38,6 +38,9 @@ class Command(TyperCommand):
             fail(describe(error))
             is_mistake = isinstance(error, (InputError, *_MISTAKES))
             raise typer.Exit(MISTAKE if is_mistake else FAILED) from error
+        except UnicodeEncodeError as error:  # of a path, as a shell may hand it over
+            fail(f"expected names in UTF-8, found {error.object!r}")
+            raise typer.Exit(MISTAKE) from error
         except SafetensorError as error:
             fail(f"the weights could not be written: {error}")
             raise typer.Exit(FAILED) from error
