@@ -18,7 +18,7 @@ from metatne.graph.raw import RawEdges, RawLabels
 from metatne.graph.store import Graph
 
 NUM_NODES, NUM_UNTAGGED = 200, 60
-TAG = "game::[chess]/go"
+TAG = "game::[chess]:cat:/go"
 
 
 class Tiny(MetaTNE):
@@ -94,17 +94,17 @@ def test_a_held_out_tag_is_shown_with_the_truth(run: Run, packages: Graph) -> No
     assert lines[-2].startswith(f"{found} of the {tagged} tagged packages shown truly hold it")
     assert lines[-1].startswith(f"Over all {tagged} other tagged packages: AUC 0.")
     assert "average precision 0." in lines[-1]
-    assert MetaTNE.load("demo/game-[chess]-go").trained_ is not None
+    assert MetaTNE.load("demo/game-[chess]:cat:-go").trained_ is not None
 
 
 def test_the_model_never_saw_the_tag_and_is_used_again(run: Run, packages: Graph) -> None:
     first = run("demo", "--label", TAG, "--out", "kept")
-    trained = MetaTNE.load("kept/game-[chess]-go").trained_
+    trained = MetaTNE.load("kept/game-[chess]:cat:-go").trained_
     assert trained is not None
     assert TAG not in trained.known_labels + trained.validation_labels
-    assert "saved the model in kept/game-[chess]-go" in first.err
+    assert "saved the model in kept/game-[chess]:cat:-go" in first.err
     second = run("demo", "--label", TAG, "--out", "kept")
-    assert "using the model in kept/game-[chess]-go" in second.err
+    assert "using the model in kept/game-[chess]:cat:-go" in second.err
     assert second.out == first.out
     assert Tiny.num_fits == 1
     other = run("demo", "--label", TAG, "--out", "kept", "--seed", 1)
@@ -114,7 +114,7 @@ def test_the_model_never_saw_the_tag_and_is_used_again(run: Run, packages: Graph
 
 def test_a_model_that_cannot_be_used_is_trained_again(run: Run, packages: Graph) -> None:
     run("demo", "--label", TAG)
-    weights = Path("demo/game-[chess]-go/weights.safetensors")
+    weights = Path("demo/game-[chess]:cat:-go/weights.safetensors")
     weights.write_bytes(b"")
     done = run("demo", "--label", TAG)
     assert done.code == 0
@@ -124,9 +124,9 @@ def test_a_model_that_cannot_be_used_is_trained_again(run: Run, packages: Graph)
 
 
 def test_mistakes_are_said_before_anything_is_trained(run: Run, packages: Graph) -> None:
-    done = run("demo", "--label", "game::[ches]/go")
+    done = run("demo", "--label", "game::[ches]:cat:/go")
     assert done.code == 2
-    assert f"there is no label 'game::[ches]/go'; did you mean '{TAG}'" in done.err
+    assert f"there is no label 'game::[ches]:cat:/go'; did you mean '{TAG}'" in done.err
     Path("demo").touch()
     done = run("demo", "--label", TAG)
     assert done.code == 2

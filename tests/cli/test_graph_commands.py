@@ -27,11 +27,13 @@ def test_two_csv_files_become_a_stored_graph(run: Run, town: Town) -> None:
 
 def test_what_was_cleaned_is_said(run: Run) -> None:
     Path("edges.txt").write_text("1 2\n2 1\n1 2\n3 3\n2 3\n")
-    done = run("graph", "import", "edges.txt", "--out", "g", "--directed", "--name", "little")
+    name = "little :cat: [b]"
+    done = run("graph", "import", "edges.txt", "--out", "g", "--directed", "--name", name)
     assert done.code == 0
     assert "removed 1 self-loop" in done.err
     assert "every edge now goes both ways" in done.err
-    assert Graph.open("g").name == "little"
+    assert "stored Graph('little :cat: [b]': 3 nodes" in done.err
+    assert Graph.open("g").name == name
 
 
 def test_layout_options_reach_the_reader(run: Run) -> None:
