@@ -33,28 +33,31 @@ class Config(BaseModel):
     positives: int = Field(10, ge=1, description="K+: positive supports of a training task")
     negatives: int = Field(20, ge=1, description="K-: negative supports of a training task")
     query_positives: int | None = Field(
-        None, ge=1, description="positive queries of a task (as many as supports when not given)"
+        6, ge=1, description="positive queries of a training task; none: as many as supports"
     )
     query_negatives: int | None = Field(
-        None, ge=1, description="negative queries of a task (as many as supports when not given)"
+        6, ge=1, description="negative queries of a training task; none: as many as supports"
     )
 
     pairs_per_step: int = Field(1024, ge=1, description="N_1: node pairs of a structural step")
     num_negatives: int = Field(5, ge=1, description="N_neg: negatives a pair")
-    tasks_per_step: int = Field(4, ge=1, description="N_2: tasks of a meta step")
+    tasks_per_step: int = Field(8, ge=1, description="N_2: tasks of a meta step")
     structural_rate: float = Field(1e-3, gt=0, description="alpha_1: rate of the structural Adam")
     meta_rate: float = Field(1e-3, gt=0, description="alpha_2: rate of the meta Adam")
     l2: float = Field(0.01, ge=0, description="lambda: weight of the squares of Tr's matrices")
-    decay_rate: float = Field(0.1, ge=0, description="gamma: how fast structural steps get rarer")
-    decay_period: int = Field(100, ge=1, description="N_decay: steps between two stairs of tau")
+    decay_rate: float = Field(1.0, ge=0, description="gamma: how fast structural steps get rarer")
+    decay_period: int = Field(1, ge=1, description="N_decay: steps between two stairs of tau")
 
     spectral_scale: float = Field(
         0.1, ge=0, description="size of the spectral start of U; 0 is the paper's random start"
     )
+    identity_start: bool = Field(
+        True, description="let Tr start as the identity: what it adds to an embedding starts at 0"
+    )
     anneal: bool = Field(True, description="let both rates fall to 0 towards the last step")
 
-    num_steps: int = Field(6_000, ge=1, description="N: steps at most")
-    validate_every: int = Field(250, ge=1, description="steps between two validations")
+    num_steps: int = Field(500, ge=1, description="N: steps at most")
+    validate_every: int = Field(50, ge=1, description="steps between two validations")
     validation_tasks: int = Field(300, ge=1, description="tasks of a validation")
     validation_share: float = Field(
         0.2, gt=0, lt=1, description="share of the known labels that choose the best step"
@@ -87,9 +90,12 @@ _PAPER_EVERYWHERE: dict[str, Any] = {
     "num_blocks": 1,
     "norm_first": True,
     "dropout": 0.1,
+    "query_positives": None,
+    "query_negatives": None,
     "num_negatives": 5,
     "decay_rate": 0.1,
     "spectral_scale": 0.0,
+    "identity_start": False,
     "anneal": False,
     "num_steps": 40_000,
     "validate_every": 200,

@@ -147,7 +147,7 @@ class SelfAttention(nn.Module):
         self.to_query = _matrix(config.attention_dim, config.dim)
         self.to_key = _matrix(config.attention_dim, config.dim)
         self.to_value = _matrix(config.attention_dim, config.dim)
-        self.to_output = _matrix(config.dim, config.attention_dim)
+        self.to_output = _matrix(config.dim, config.attention_dim, is_zero=config.identity_start)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
@@ -228,7 +228,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.widen = _matrix(config.feedforward_dim, config.dim)
         self.widen_bias = nn.Parameter(torch.zeros(config.feedforward_dim))
-        self.narrow = _matrix(config.dim, config.feedforward_dim)
+        self.narrow = _matrix(config.dim, config.feedforward_dim, is_zero=config.identity_start)
         self.narrow_bias = nn.Parameter(torch.zeros(config.dim))
 
     def forward(self, tokens: Float[Tensor, "*set dim"]) -> Float[Tensor, "*set dim"]:
@@ -237,8 +237,10 @@ class FeedForward(nn.Module):
         return functional.linear(hidden, self.narrow, self.narrow_bias)
 
 
-def _matrix(rows: int, columns: int) -> nn.Parameter:
-    return nn.Parameter(nn.init.xavier_uniform_(torch.empty(rows, columns)))
+def _matrix(rows: int, columns: int, *, is_zero: bool = False) -> nn.Parameter:
+    """A matrix at its start: drawn, or zero where a residual branch is to add nothing yet."""
+    matrix = torch.zeros(rows, columns)
+    return nn.Parameter(matrix if is_zero else nn.init.xavier_uniform_(matrix))
 
 
 def prototype_logits(

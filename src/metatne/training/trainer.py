@@ -97,7 +97,7 @@ class Trainer:
         with torch_seed(config.seed, "network"):
             self.network = MetaTNENetwork(graph.num_nodes, config)
         if config.spectral_scale > 0:
-            start = spectral_embeddings(graph, config.dim, seed=config.seed)
+            start = spectral_embeddings(graph, split.known, config.dim, seed=config.seed)
             self.network.embeddings.data += config.spectral_scale * torch.from_numpy(start)
         self.network.to(self.device)
         with torch_seed(config.seed, "contexts"):
