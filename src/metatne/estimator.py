@@ -144,7 +144,7 @@ class MetaTNE:
     @property
     def embeddings_(self) -> Float32[np.ndarray, "node dim"]:
         """The task-agnostic embedding of every node, in the order of the graph's ids."""
-        return self._fitted().network.embeddings.detach().cpu().numpy()
+        return self._fitted().network.embeddings.detach().cpu().numpy().copy()
 
     @property
     def history_(self) -> pd.DataFrame:
