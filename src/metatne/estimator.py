@@ -175,6 +175,10 @@ class MetaTNE:
         node_ids = self._fitted().node_ids
         if candidates is None:
             return np.setdiff1d(np.arange(len(node_ids)), examples)
+        if isinstance(candidates, str):
+            raise SupportError(
+                f"candidates: expected a list of node ids, found the text {candidates!r}"
+            )
         chosen = np.unique(node_ids.positions(candidates))
         overlap = np.intersect1d(chosen, examples)
         if len(overlap):
