@@ -16,12 +16,18 @@ from metatne.graph.store import Graph
 from metatne.prediction.ranking import rank_table, score_candidates
 from metatne.prediction.support import NodeId, Support, resolve_support
 from metatne.sampling.splits import LabelSplit, validation_split
-from metatne.sampling.tasks import Tasks, too_few_holders, usable_labels
+from metatne.sampling.tasks import Tasks, TaskShape, too_few_holders, usable_labels
 from metatne.saved import TrainedModel, load_model, save_model
 from metatne.scoring import score_tasks
 from metatne.training.checkpoint import Checkpointer, restore_checkpoint
 from metatne.training.memory import check_memory, estimate_training_bytes
-from metatne.training.trainer import Observer, Trainer, history_rows, validation_shape
+from metatne.training.trainer import (
+    Observer,
+    Trainer,
+    history_rows,
+    training_shape,
+    validation_shape,
+)
 
 
 class MetaTNE:
@@ -196,7 +202,13 @@ class MetaTNE:
                 f"the graph {graph.name!r} has no labels to learn from; read it with labels "
                 "(metatne graph import … --labels FILE)"
             )
-        shape = validation_shape(self.config)  # asks for at least as many holders as training
+        training, validation = training_shape(self.config), validation_shape(self.config)
+        shape = TaskShape(  # a label of either part must have enough nodes for its tasks
+            training.positives,
+            training.negatives,
+            max(training.query_positives, validation.query_positives),
+            max(training.query_negatives, validation.query_negatives),
+        )
         usable = usable_labels(graph.labels, range(graph.labels.num_labels), shape)
         if len(usable) >= 2:
             return validation_split(
