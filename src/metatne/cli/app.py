@@ -69,4 +69,4 @@ def main() -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         # An id that the terminal's encoding lacks is escaped, not a crash.
         sys.stdout.reconfigure(errors="backslashreplace")
-    app()
+    app(prog_name="metatne")

@@ -33,7 +33,7 @@ Example:
 def demo(
     label: Annotated[
         str, typer.Option("--label", metavar="TAG", help="The tag to hold out.")
-    ] = "field::biology",
+    ] = "field::geography",
     seed: Annotated[
         int, typer.Option("--seed", min=0, metavar="N", help="Draws the examples.")
     ] = 0,
