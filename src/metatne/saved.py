@@ -91,6 +91,9 @@ def load_model(path: Path, *, device: str = "auto") -> TrainedModel:
         raise _broken(path, str(error)) from error
     with torch.device("meta"):  # shapes without memory; the weights are put in their place
         network = MetaTNENetwork(len(node_ids), config)
+    # A file's tensors lie at any address; at the addresses that training has them, products
+    # come out the same to the last bit. The embeddings, looked up only, stay mapped.
+    weights |= {name: w.clone() for name, w in weights.items() if name != "embeddings"}
     try:
         network.load_state_dict(weights, assign=True)
     except RuntimeError as error:
