@@ -8,7 +8,7 @@ import os
 # every process that a test starts.
 os.environ["OMP_NUM_THREADS"] = "1"
 
-from jaxtyping import install_import_hook  # noqa: E402
+from jaxtyping import install_import_hook
 
 # Before anything of metatne is imported: every signature is checked from here on.
 install_import_hook("metatne", "type_checks.checked")
@@ -27,10 +27,13 @@ SMALL = {
     "feedforward_dim": 16,
     "positives": 4,
     "negatives": 6,
+    "query_positives": 4,
+    "query_negatives": 6,
     "pairs_per_step": 64,
     "tasks_per_step": 2,
     "structural_rate": 0.01,
     "meta_rate": 0.01,
+    "decay_rate": 0.1,
     "decay_period": 2,
     "num_steps": 30,
     "validate_every": 10,

@@ -225,6 +225,26 @@ def test_the_parameters_are_those_of_the_paper() -> None:
     assert {name: tuple(p.shape) for name, p in post_norm.named_parameters()} == expected
 
 
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_an_identity_start_leaves_the_embeddings(norm_first: bool) -> None:
+    """Tr adds nothing yet, so logits are those of the (normalised) embeddings themselves."""
+    config = config_of(norm_first=norm_first, num_blocks=2, identity_start=True)
+    network = MetaTNENetwork(NUM_NODES, config)
+    torch.nn.init.normal_(network.embeddings)
+    positives, negatives, queries = tasks_of(2, 3, 2, 4)
+    U = torch.nn.functional.layer_norm(network.embeddings, (6,), eps=1e-6)
+    distances = [
+        (U[queries] - U[supports].mean(dim=1, keepdim=True)).square().sum(dim=-1) / math.sqrt(6)
+        for supports in (positives, negatives)
+    ]
+    expected = distances[1] - distances[0]
+    torch.testing.assert_close(
+        network(positives, negatives, queries), expected, rtol=1e-4, atol=1e-4
+    )
+    drawn = MetaTNENetwork(NUM_NODES, config_of(identity_start=False))
+    assert all((p != 0).any() for p in drawn.transformation.parameters() if p.ndim == 2)
+
+
 def test_tables_start_small_and_uniform() -> None:
     table = initial_table(5_000, 4)
     bound = 0.5 / 4

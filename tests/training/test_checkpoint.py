@@ -125,6 +125,10 @@ SETTINGS: dict[str, Any] = {
     "feedforward_dim": 8,
     "positives": 4,
     "negatives": 6,
+    "query_positives": 4,
+    "query_negatives": 6,
+    "decay_rate": 0.1,
+    "decay_period": 100,
     "num_steps": 10,
     "device": "cpu",
 }

@@ -78,8 +78,8 @@ def train_plainly(graph: Graph, config: Config, num_steps: int) -> tuple[Any, Te
         C = initial_table(graph.num_nodes, config.dim)
     U = network.embeddings
     if config.spectral_scale:
-        start = torch.from_numpy(spectral_embeddings(graph, config.dim, seed=config.seed))
-        U.data += config.spectral_scale * start
+        start = spectral_embeddings(graph, SPLIT.known, config.dim, seed=config.seed)
+        U.data += config.spectral_scale * torch.from_numpy(start)
     theta = dict(network.transformation.named_parameters())
     matrices = ("to_query", "to_key", "to_value", "to_output", "widen", "narrow")
     penalised = [p for name, p in theta.items() if name.endswith(matrices)]
@@ -140,7 +140,8 @@ def test_training_is_the_papers_procedure(
     """With a random start and constant rates, or with the spectral one and falling rates."""
     num_steps = 40
     changed: dict[str, Any] = {"dropout": 0.0, "l2": 0.05, "pairs_per_step": 30, "num_blocks": 2}
-    changed |= {"spectral_scale": 0.0, "anneal": False} if is_papers else {}
+    if is_papers:
+        changed |= {"spectral_scale": 0.0, "identity_start": False, "anneal": False}
     changed |= {"num_steps": num_steps + 1, "validate_every": 100}  # stopped before a validation
 
     def stop(trainer: Trainer) -> None:
@@ -189,7 +190,8 @@ def test_meta_steps_leave_the_contexts(planted: Graph, small_settings: dict[str,
     trainer.run(at_step_end=look)
     assert torch.equal(contexts[0], contexts[-1])
     unchanged = [name for name in weights[0] if torch.equal(weights[0][name], weights[-1][name])]
-    assert unchanged == []
+    # Its shift moves query and prototype alike, so the last norm may keep it.
+    assert set(unchanged) <= {"transformation.last_norm.bias"}
 
 
 def test_the_penalty_is_on_all_matrices_and_nothing_else(
@@ -289,7 +291,7 @@ def test_patience_ends_training(
 
 
 def test_the_seed_decides_bit_for_bit(planted: Graph, small_settings: dict[str, Any]) -> None:
-    def trained(seed: int) -> tuple[dict[str, Tensor], list[tuple[float, ...]]]:
+    def trained(seed: int) -> tuple[dict[str, Tensor], list[Any]]:
         trainer = trainer_of(planted, small_settings, seed=seed, num_steps=20, validate_every=10)
         torch.rand(seed + 3)  # what others draw must not matter
         network = trainer.run()
@@ -343,11 +345,10 @@ def test_only_labels_of_the_split_are_used(planted: Graph, small_settings: dict[
 
 
 def test_shapes_of_tasks() -> None:
-    config = make_config({"positives": 3, "negatives": 7})
+    sizes: dict[str, Any] = {"positives": 3, "negatives": 7}
+    config = make_config(sizes | {"query_positives": None, "query_negatives": None})
     assert training_shape(config) == validation_shape(config) == TaskShape(3, 7, 3, 7)
-    config = make_config(
-        {"positives": 3, "negatives": 7, "query_positives": 1, "query_negatives": 2}
-    )
+    config = make_config(sizes | {"query_positives": 1, "query_negatives": 2})
     assert training_shape(config) == TaskShape(3, 7, 1, 2)
     assert validation_shape(config) == TaskShape(3, 7, 3, 7)
 

@@ -1,0 +1,106 @@
+"""The few names that users import, pinned: to change one is to break somebody's code."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import inspect
+import re
+
+import pytest
+
+import metatne
+from metatne import errors
+from metatne.errors import BadLine, FileFormatError, MissingExtraError, UnknownNodeError
+
+ERRORS = [
+    kind
+    for _, kind in inspect.getmembers(errors, inspect.isclass)
+    if kind.__module__ == "metatne.errors" and kind is not BadLine
+]
+
+
+def test_the_names_of_the_package() -> None:
+    assert metatne.__all__ == [
+        "Graph",
+        "MetaTNE",
+        "__version__",
+        "load_dataset",
+        "planted_graph",
+        "read_graph",
+    ]
+    for name in metatne.__all__:
+        assert hasattr(metatne, name)
+    assert metatne.__version__ == importlib.metadata.version("metatne")
+
+
+def test_what_an_estimator_offers() -> None:
+    offered = {name for name in dir(metatne.MetaTNE) if not name.startswith("_")}
+    assert offered == {
+        "best_step_",
+        "embeddings_",
+        "fit",
+        "get_params",
+        "history_",
+        "load",
+        "num_steps_",
+        "rank",
+        "save",
+        "score_tasks",
+        "set_params",
+    }
+    rank = inspect.signature(metatne.MetaTNE.rank)
+    assert list(rank.parameters) == ["self", "positives", "negatives", "candidates", "top"]
+    fit = inspect.signature(metatne.MetaTNE.fit)
+    assert list(fit.parameters) == [
+        *("self", "graph", "split", "observers", "checkpoint", "resume", "should_stop")
+    ]
+
+
+def test_the_tree_of_errors_is_as_drawn() -> None:
+    """The picture at the top of `errors.py`, line by line."""
+    assert errors.__doc__ is not None
+    parents: list[str] = []
+    drawn = []
+    for line in errors.__doc__.splitlines():
+        found = re.match(r"([│├└─ ]*)([A-Z]\w+Error)\b", line)
+        if found:
+            depth = len(found[1]) // 4
+            parents[depth:] = [found[2]]
+            kind = getattr(errors, found[2])
+            assert kind.__bases__[0].__name__ == (parents[depth - 1] if depth else "Exception")
+            drawn.append(kind)
+    assert {kind.__name__ for kind in drawn} == {kind.__name__ for kind in ERRORS}
+
+
+def test_one_except_catches_all() -> None:
+    assert all(issubclass(kind, errors.MetaTNEError) for kind in ERRORS)
+
+
+def test_a_bad_file_names_its_lines_up_to_a_limit() -> None:
+    bad = [BadLine(line, "a number", "'x'") for line in range(1, 13)]
+    error = FileFormatError("edges.txt", bad, num_bad=20)
+    lines = str(error).splitlines()
+    assert lines[0] == "edges.txt:1: expected a number, found 'x'"
+    assert len(lines) == 11
+    assert lines[-1] == "… and 10 more bad lines in edges.txt"
+    assert str(FileFormatError("edges.txt", bad[:1])) == lines[0]
+
+
+def test_unknown_nodes_come_with_what_was_meant() -> None:
+    error = UnknownNodeError({"ana": ["anna", "hana"], "x": []}, where="the file")
+    assert str(error).splitlines() == [
+        "the file has no node 'ana'; did you mean 'anna', 'hana'?",
+        "the file has no node 'x'",
+    ]
+    many = UnknownNodeError({str(number): [] for number in range(12)})
+    assert str(many).splitlines()[-1] == "… and 2 more unknown nodes"
+
+
+def test_a_missing_extra_says_how_to_get_it() -> None:
+    error = MissingExtraError("networkx", "networkx", "Reading GraphML")
+    assert "pip install 'metatne[networkx]'" in str(error)
+
+
+def test_scikit_learn_knows_an_unfitted_model() -> None:
+    with pytest.raises((ValueError, AttributeError)):
+        raise errors.NotFittedError

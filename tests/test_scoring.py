@@ -1,0 +1,88 @@
+"""Scores in pieces are scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from metatne.config import make_config
+from metatne.model import MetaTNENetwork
+from metatne.sampling.tasks import Tasks
+from metatne.scoring import score_nodes, score_tasks
+
+NUM_NODES = 50
+
+
+@pytest.fixture(scope="module")
+def network() -> MetaTNENetwork:
+    settings = {"dim": 8, "attention_dim": 8, "num_heads": 2, "feedforward_dim": 8, "dropout": 0.5}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = MetaTNENetwork(NUM_NODES, make_config(settings))
+        torch.nn.init.normal_(network.embeddings)
+    return network
+
+
+def tasks_of(num_tasks: int) -> Tasks:
+    rng = np.random.default_rng(0)
+    nodes = np.stack([rng.permutation(NUM_NODES)[:14] for _ in range(num_tasks)])
+    return Tasks(
+        labels=np.zeros(num_tasks, dtype=np.int64),
+        positives=nodes[:, :3],
+        negatives=nodes[:, 3:7],
+        queries=nodes[:, 7:],
+        is_positive=np.zeros((num_tasks, 7), dtype=bool),
+    )
+
+
+@pytest.mark.parametrize("tokens", [1, 150, 10**6], ids=["one task", "some tasks", "all tasks"])
+def test_tasks_in_pieces(
+    network: MetaTNENetwork, tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = tasks_of(11)
+    with torch.no_grad():
+        expected = network.eval()(
+            *(torch.from_numpy(part) for part in (tasks.positives, tasks.negatives, tasks.queries))
+        )
+    monkeypatch.setattr("metatne.scoring.TOKENS_PER_PIECE", tokens)
+    network.train()  # scores are without dropout whatever was done before
+    scores = score_tasks(network, tasks)
+    np.testing.assert_allclose(scores, expected.numpy(), rtol=1e-4, atol=1e-5)
+    assert scores.std() > 0.1
+
+
+@pytest.mark.parametrize("tokens", [1, 40, 10**6], ids=["one node", "some nodes", "all nodes"])
+def test_nodes_in_pieces(
+    network: MetaTNENetwork, tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = tasks_of(1)
+    monkeypatch.setattr("metatne.scoring.TOKENS_PER_PIECE", tokens)
+    network.train()
+    scores = score_nodes(network, tasks.positives[0], tasks.negatives[0], tasks.queries[0])
+    np.testing.assert_allclose(scores, score_tasks(network, tasks)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_the_work_in_hand_is_bounded(
+    network: MetaTNENetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many candidates there are, no more tokens than the bound are held at once."""
+    seen = []
+    forward = MetaTNENetwork.forward
+
+    def watch(self: MetaTNENetwork, *parts: torch.Tensor) -> torch.Tensor:
+        positives, negatives, queries = (part.shape[1] for part in parts)
+        seen.append(len(parts[0]) * queries * (positives + negatives + 2))
+        return forward(self, *parts)
+
+    monkeypatch.setattr(MetaTNENetwork, "forward", watch)
+    monkeypatch.setattr("metatne.scoring.TOKENS_PER_PIECE", 100)
+    score_nodes(network, np.arange(3), np.arange(3, 7), np.arange(7, NUM_NODES))
+    score_tasks(network, tasks_of(5))
+    assert max(seen) <= 100
+    assert len(seen) == 4 + 5
+
+
+def test_no_candidates_have_no_scores(network: MetaTNENetwork) -> None:
+    nobody = np.empty(0, dtype=np.int64)
+    assert score_nodes(network, np.arange(2), np.arange(2, 4), nobody).shape == (0,)
