@@ -18,6 +18,8 @@ TINY = {
     "feedforward_dim": 8,
     "positives": 4,
     "negatives": 6,
+    "query_positives": 4,
+    "query_negatives": 6,
     "pairs_per_step": 64,
     "tasks_per_step": 2,
     "structural_rate": 0.01,

@@ -123,7 +123,7 @@ def test_bad_trials(text: str) -> None:
         (["--out", "."], "--out: expected a file, found the directory ."),
         (["--out", "broken.jsonl"], "broken.jsonl:1: expected a JSON object, found 'nonsense'"),
         (["--out", "broken.jsonl/r.jsonl"], "broken.jsonl is not a directory"),
-        (["--positives", "100"], "a label needs at least 201 holders"),
+        (["--positives", "100"], "a task takes 100 + "),
     ],
 )
 def test_mistakes_are_said(run: Run, town: Town, given: list[str], message: str) -> None:

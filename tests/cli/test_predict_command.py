@@ -182,7 +182,7 @@ def test_ids_are_shown_as_they_are(run: Run) -> None:
     assert set(strange) <= set(graph.node_ids.take(range(7)))
     trained = MetaTNE(
         **{"dim": 4, "attention_dim": 4, "num_heads": 1, "num_steps": 1, "validation_tasks": 1},
-        **{"positives": 1, "negatives": 1, "device": "cpu"},
+        **{"positives": 1, "negatives": 1, "query_positives": 1, "query_negatives": 1},
     )
     labels = {node: ["x", "y"] for node in strange[:3]}
     trained.fit(read_graph("edges.tsv", labels, delimiter="\t", header=False)).save("m")
