@@ -1,0 +1,146 @@
+"""A trial: the paper's split, test labels out of sight, and means over the test tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pytest
+from jaxtyping import Float
+
+from metatne.config import preset
+from metatne.errors import ConfigError
+from metatne.evaluation.protocol import (
+    TrialSettings,
+    hide_test_labels,
+    method_settings,
+    run_trial,
+)
+from metatne.graph.store import Graph
+from metatne.metrics import average_precision, f1, recall, roc_auc
+from metatne.sampling.splits import LabelSplit, paper_split
+from metatne.sampling.tasks import Tasks, TaskShape
+
+SETTINGS = TrialSettings("metatne", "default", positives=4, negatives=6, num_tasks=50)
+
+
+class Oracle:
+    """A method that knows the truth, and writes down what it was given."""
+
+    seen: ClassVar[list[Oracle]] = []
+    noise: ClassVar[float] = 0.0
+    num_steps_ = 7
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
+        Oracle.seen.append(self)
+
+    def fit(self, graph: Graph, *, split: LabelSplit) -> Self:
+        self.graph, self.split = graph, split
+        return self
+
+    def score_tasks(self, tasks: Tasks) -> Float[np.ndarray, "task query"]:
+        self.tasks = tasks
+        noise = np.random.default_rng(0).standard_normal(tasks.is_positive.shape)
+        self.scores = np.where(tasks.is_positive, 1.0, -1.0) + Oracle.noise * noise
+        return self.scores
+
+
+@pytest.fixture
+def oracle(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Oracle]]:
+    monkeypatch.setattr("metatne.evaluation.protocol.MetaTNE", Oracle)
+    monkeypatch.setattr(Oracle, "noise", 0.0)
+    yield Oracle
+    Oracle.seen.clear()
+
+
+def names_of(graph: Graph, labels: Any) -> list[str]:
+    return [graph.labels.names[label] for label in labels]
+
+
+@pytest.mark.parametrize("draws_label_zero", [True, False])
+@pytest.mark.parametrize("trial", [1, 2, 3])
+def test_a_method_sees_no_test_label(
+    planted: Graph, oracle: type[Oracle], trial: int, draws_label_zero: bool
+) -> None:
+    run_trial(planted, trial, replace(SETTINGS, draws_label_zero=draws_label_zero))
+    (method,) = oracle.seen
+    split = paper_split(10, trial)
+    dropped = set() if draws_label_zero else {0}
+    known = [label for label in split.known if label not in dropped]
+    validation = [label for label in split.validation if label not in dropped]
+    test = [label for label in split.test if label not in dropped]
+    visible = method.graph.labels.names
+    assert list(visible) == names_of(planted, [*known, *validation])
+    assert names_of(method.graph, method.split.known) == names_of(planted, known)
+    assert names_of(method.graph, method.split.validation) == names_of(planted, validation)
+    assert len(method.split.test) == 0
+    assert set(method.tasks.labels.tolist()) == set(test)
+    assert not set(names_of(planted, test)) & set(visible)
+
+
+def test_the_truth_scores_one(planted: Graph, oracle: type[Oracle]) -> None:
+    result = run_trial(planted, 1, SETTINGS)
+    assert (result.auc, result.f1, result.recall, result.average_precision) == (1, 1, 1, 1)
+    assert (result.trial, result.steps) == (1, 7)
+    assert result.seconds >= 0
+
+
+def test_numbers_are_means_over_tasks(
+    planted: Graph, oracle: type[Oracle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oracle, "noise", 1.5)
+    result = run_trial(planted, 1, SETTINGS)
+    (method,) = oracle.seen
+    truth, decisions = method.tasks.is_positive, method.scores > 0
+    assert truth.shape == (50, 10)
+    assert result.auc == pytest.approx(roc_auc(method.scores, truth).mean())
+    assert result.f1 == pytest.approx(f1(decisions, truth).mean())
+    assert result.recall == pytest.approx(recall(decisions, truth).mean())
+    assert result.average_precision == pytest.approx(average_precision(method.scores, truth).mean())
+    assert 0.6 < result.auc < 0.95
+
+
+def test_test_tasks_are_the_trials(planted: Graph, oracle: type[Oracle]) -> None:
+    for trial in (1, 1, 2):
+        run_trial(planted, trial, SETTINGS)
+    first, again, other = (method.tasks.queries for method in oracle.seen)
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_settings_of_a_method() -> None:
+    settings = TrialSettings("metatne", "paper", positives=10, negatives=40)
+    assert settings.num_tasks == 1_000
+    assert not settings.draws_label_zero
+    assert settings.shape == TaskShape(10, 40, 10, 40)
+    given = method_settings(settings, "ppi", trial=3)
+    assert given == preset("paper", "ppi") | {"positives": 10, "negatives": 40, "seed": 3}
+    on_top = replace(settings, settings=(("dim", 16), ("positives", 5)))
+    assert method_settings(on_top, "ppi", 3) == given | {"dim": 16, "positives": 5}
+    with pytest.raises(ConfigError, match="method: expected one of metatne, found 'gcn'"):
+        method_settings(replace(settings, method="gcn"), "ppi", 1)
+
+
+def test_a_real_trial_repeats(planted: Graph, small_settings: dict[str, Any]) -> None:
+    small = small_settings | {"num_steps": 10}
+    settings = replace(SETTINGS, settings=tuple(small.items()), num_tasks=20)
+    first, again = (run_trial(planted, 1, settings) for _ in range(2))
+    assert replace(first, seconds=0) == replace(again, seconds=0)
+    assert first.steps == 10
+    assert 0 < first.auc < 1
+
+
+def test_hidden_labels_leave_the_rest_as_it_is(planted: Graph) -> None:
+    split = paper_split(10, 1)
+    visible, visible_split = hide_test_labels(planted, split)
+    assert visible.num_edges == planted.num_edges
+    for here, there in (
+        (visible_split.known, split.known),
+        (visible_split.validation, split.validation),
+    ):
+        for label, original in zip(here.tolist(), there.tolist(), strict=True):
+            assert visible.labels.names[label] == planted.labels.names[original]
+            assert np.array_equal(visible.labels.holders(label), planted.labels.holders(original))

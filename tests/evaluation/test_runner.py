@@ -1,0 +1,100 @@
+"""Many trials: each is run once, written down at once, and not run again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metatne.config import make_config
+from metatne.errors import TrainingError
+from metatne.evaluation.protocol import TrialResult, TrialSettings
+from metatne.evaluation.results import ResultsFile
+from metatne.evaluation.runner import evaluate
+from metatne.graph.store import Graph
+
+SETTINGS = TrialSettings("metatne", "default", positives=4, negatives=6, num_tasks=20)
+
+
+@pytest.fixture
+def saved_graph(planted: Graph, tmp_path: Path) -> str:
+    path = tmp_path / "graph"
+    planted.save(path)
+    return str(path)
+
+
+@pytest.fixture
+def trials_run(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Trials that were run, in order; trial 13 fails."""
+    run: list[int] = []
+
+    def run_trial(graph: Graph, trial: int, settings: TrialSettings) -> TrialResult:
+        if trial == 13:
+            raise TrainingError("on purpose")
+        run.append(trial)
+        return TrialResult(trial, 0.5 + trial / 100, 0.4, 0.3, 0.2, seconds=1.0, steps=9)
+
+    monkeypatch.setattr("metatne.evaluation.runner.run_trial", run_trial)
+    return run
+
+
+def test_rows_say_what_was_run(saved_graph: str, trials_run: list[int], tmp_path: Path) -> None:
+    results = ResultsFile(tmp_path / "results.jsonl")
+    told: list[dict[str, Any]] = []
+    rows = evaluate(saved_graph, SETTINGS, [2, 1], results=results, on_result=told.append)
+    assert trials_run == [2, 1]
+    assert rows == told == results.rows()
+    config = make_config({"positives": 4, "negatives": 6})
+    assert rows[0] == {
+        "dataset": "planted",
+        "method": "metatne",
+        "preset": "default",
+        "positives": 4,
+        "negatives": 6,
+        "tasks": 20,
+        "trial": 2,
+        "config_hash": config.hash(),
+        "auc": 0.52,
+        "f1": 0.4,
+        "recall": 0.3,
+        "average_precision": 0.2,
+        "seconds": 1.0,
+        "steps": 9,
+    }
+
+
+def test_finished_trials_are_not_run_again(
+    saved_graph: str, trials_run: list[int], tmp_path: Path
+) -> None:
+    results = ResultsFile(tmp_path / "results.jsonl")
+    first = evaluate(saved_graph, SETTINGS, [1, 2], results=results)
+    told: list[dict[str, Any]] = []
+    again = evaluate(saved_graph, SETTINGS, [1, 2, 3], results=results, on_result=told.append)
+    assert trials_run == [1, 2, 3]
+    assert again[:2] == first
+    assert [row["trial"] for row in told] == [3]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"negatives": 7}, {"num_tasks": 21}, {"settings": (("dim", 64),)}, {"preset": "paper"}],
+)
+def test_other_settings_are_other_trials(
+    saved_graph: str, trials_run: list[int], tmp_path: Path, changed: dict[str, Any]
+) -> None:
+    results = ResultsFile(tmp_path / "results.jsonl")
+    evaluate(saved_graph, SETTINGS, [1], results=results)
+    evaluate(saved_graph, replace(SETTINGS, **changed), [1], results=results)
+    assert trials_run == [1, 1]
+    assert len(results.rows()) == 2
+
+
+def test_a_failed_trial_leaves_the_finished_ones(
+    saved_graph: str, trials_run: list[int], tmp_path: Path
+) -> None:
+    results = ResultsFile(tmp_path / "results.jsonl")
+    with pytest.raises(TrainingError, match="on purpose"):
+        evaluate(saved_graph, SETTINGS, [1, 13, 2], results=results)
+    assert [row["trial"] for row in results.rows()] == [1]
