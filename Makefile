@@ -25,6 +25,7 @@ study: $(VENV)/.dev
 # Pages that are generated from the code; a test fails when they are stale.
 docs: $(VENV)/.dev
 	$(BIN)/python scripts/write_cli_reference.py
+	$(BIN)/python scripts/write_errors_page.py
 
 clean:
 	rm -rf $(VENV) demo

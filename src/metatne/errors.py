@@ -23,12 +23,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 MAX_SHOWN = 10
 
 
 class MetaTNEError(Exception):
     """Base of all errors that MetaTNE raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Cross from a worker process with attributes and message, whatever `__init__` takes."""
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(
+    kind: type[MetaTNEError], args: tuple[Any, ...], attributes: dict[str, Any]
+) -> MetaTNEError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
 
 
 class InputError(MetaTNEError):
@@ -40,6 +53,8 @@ class BadLine:
     """One place in a file that could not be read."""
 
     line: int
+    """Counted from 1; 0 where it is the file as a whole."""
+
     expected: str
     found: str
 
@@ -54,7 +69,8 @@ class FileFormatError(InputError):
         self.bad_lines = list(bad_lines)
         self.num_bad = len(self.bad_lines) if num_bad is None else num_bad
         shown = [
-            f"{self.path}:{bad.line}: expected {bad.expected}, found {bad.found}"
+            f"{self.path}{f':{bad.line}' if bad.line else ''}: "
+            f"expected {bad.expected}, found {bad.found}"
             for bad in self.bad_lines[:MAX_SHOWN]
         ]
         if self.num_bad > len(shown):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.stats import rankdata
 
 Scores = Float[np.ndarray, "task query"]
 Truth = Bool[np.ndarray, "task query"]
@@ -13,12 +12,28 @@ PerTask = Float[np.ndarray, " task"]
 
 def roc_auc(scores: Scores, truth: Truth) -> PerTask:
     """Chance that a positive outranks a negative, ties counting half; NaN with one class only."""
-    ranks = rankdata(scores, axis=1)  # ties share their mean rank
+    ranks = _mean_ranks(scores)
     num_positives = truth.sum(axis=1)
     num_negatives = truth.shape[1] - num_positives
     wins = (ranks * truth).sum(axis=1) - num_positives * (num_positives + 1) / 2
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(wins / (num_positives * num_negatives), dtype=np.float64)
+
+
+def _mean_ranks(scores: Scores) -> Float[np.ndarray, "task query"]:
+    """Ranks from 1 up within each row; equal scores share the mean of their ranks."""
+    order = np.argsort(scores, axis=1)
+    ordered = np.take_along_axis(scores, order, axis=1)
+    places = np.arange(scores.shape[1])
+    is_first = np.ones(scores.shape, dtype=bool)
+    is_first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    is_last = np.roll(is_first, -1, axis=1)  # a run ends where the next begins
+    first = np.maximum.accumulate(np.where(is_first, places, 0), axis=1)
+    backwards = np.where(is_last, places, scores.shape[1])[:, ::-1]
+    last = np.minimum.accumulate(backwards, axis=1)[:, ::-1]
+    ranks = np.empty(scores.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=1)
+    return ranks
 
 
 def average_precision(scores: Scores, truth: Truth) -> PerTask:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from metatne.config import preset
-from metatne.errors import ConfigError
+from metatne.errors import ConfigError, LabelError
 from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
 from metatne.metrics import average_precision, f1, recall, roc_auc
@@ -88,12 +88,23 @@ def run_trial(graph: Graph, trial: int, settings: TrialSettings) -> TrialResult:
         split = LabelSplit(
             *(part[part != 0] for part in (split.known, split.validation, split.test))
         )
-    visible, visible_split = hide_test_labels(graph, split)
-    method: Method = MetaTNE(**method_settings(settings, graph.name, trial))
-    method = method.fit(visible, split=visible_split)
+    for name, part in (
+        ("known", split.known),
+        ("validation", split.validation),
+        ("test", split.test),
+    ):
+        if not len(part):
+            raise LabelError(
+                f"trial {trial} leaves no {name} labels: the protocol cuts the labels into 60 % "
+                f"known, 20 % validation and 20 % test, and {graph.name!r} has "
+                f"{graph.labels.num_labels}; 10 or more make a trial"
+            )
     tasks = TaskSampler(graph.labels, split.test, settings.shape).draw(
         settings.num_tasks, numpy_generator(trial, "test tasks")
     )
+    visible, visible_split = hide_test_labels(graph, split)
+    method: Method = MetaTNE(**method_settings(settings, graph.name, trial))
+    method = method.fit(visible, split=visible_split)
     scores = np.asarray(method.score_tasks(tasks))
     decisions = scores > 0
     return TrialResult(

@@ -1,0 +1,5 @@
+"""`python -m metatne`: the command line."""
+
+from metatne.cli import main
+
+main()
