@@ -7,28 +7,45 @@ import psutil
 from metatne.config import Config
 from metatne.errors import OutOfMemoryError
 
-_TABLES = 11
-"""Node tables of a training: U, C, their gradients, two moments each for the structural
-Adam, two of U for the meta Adam, and the best U so far."""
+_TABLES = 9
+"""Node tables of a training: U, C, two moments for each of the three row optimisers (the
+structural one of U and of C, the meta one of U), and the best U so far."""
+
+_LANCZOS_VECTORS = 2
+"""Vectors of float64 that the spectral start holds for each dimension."""
+
+_SPECTRAL_ENTRY_BYTES = 40
+"""The spectral start copies the adjacency a few times, as float64."""
 
 _BYTES = 4
-_OVERHEAD = 400 * 2**20
+_OVERHEAD = 500 * 2**20
 """Python, PyTorch and their buffers."""
 
 
 def estimate_training_bytes(num_nodes: int, num_entries: int, config: Config) -> int:
     """Peak memory of a training, to within a third or so."""
-    tables = _TABLES * num_nodes * config.dim
+    tables = _TABLES * _BYTES * num_nodes * config.dim
+    steps = tables + _BYTES * max(_meta_step_floats(config), _structural_step_floats(config))
+    start = 0
+    if config.spectral_scale > 0:  # over before the optimisers' tables are there
+        vectors = 8 * (_LANCZOS_VECTORS + 1) * num_nodes * config.dim
+        start = vectors + _SPECTRAL_ENTRY_BYTES * num_entries
+    return _OVERHEAD + _BYTES * num_entries + max(steps, start)
+
+
+def _meta_step_floats(config: Config) -> int:
     shots = config.positives + config.negatives + 2
     queries = (config.query_positives or config.positives) + (
         config.query_negatives or config.negatives
     )
-    # A token keeps about six vectors of d and two of d_ff a block for the backward pass.
+    # A token keeps about six vectors of d and two of d_ff a block for the backward pass,
+    # which takes as much again.
     token = config.num_blocks * (6 * config.dim + 2 * config.feedforward_dim)
-    meta = 2 * config.tasks_per_step * queries * shots * token
-    structural = 2 * config.pairs_per_step * (config.num_negatives + 2) * config.dim
-    entries = 2 * num_entries
-    return _OVERHEAD + _BYTES * (tables + max(meta, structural) + entries)
+    return 2 * config.tasks_per_step * queries * shots * token
+
+
+def _structural_step_floats(config: Config) -> int:
+    return 2 * config.pairs_per_step * (config.num_negatives + 2) * config.dim
 
 
 def check_memory(estimate: int) -> None:

@@ -16,6 +16,8 @@ DECAY = BETA1 / math.sqrt(BETA2)
 HORIZON = 320
 """DECAY ** HORIZON is below 1e-14: after so many steps a row has come to rest."""
 
+ROWS_AT_A_TIME = 65_536
+
 
 class RowAdam:
     """Adam on the rows of a table, equal to dense Adam on all of it.
@@ -65,8 +67,10 @@ class RowAdam:
         self.settled_at[rows] = self.num_steps
 
     def settle_all(self) -> None:
-        """Bring every row up to date: before the table is read as a whole."""
-        self.settle(torch.arange(len(self.table), device=self.table.device))
+        """Bring every row up to date, some at a time: before the table is read as a whole."""
+        everyone = torch.arange(len(self.table), device=self.table.device)
+        for rows in torch.split(everyone, ROWS_AT_A_TIME):
+            self.settle(rows)
 
     @torch.no_grad()
     def step(self, rows: Int64[Tensor, " row"], gradient: Float[Tensor, "row dim"]) -> None:
