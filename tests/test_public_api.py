@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import inspect
+import pickle
 import re
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,7 @@ import metatne
 from metatne import errors
 from metatne.errors import BadLine, FileFormatError, MissingExtraError, UnknownNodeError
 
-ERRORS = [
+ERRORS: list[Any] = [
     kind
     for _, kind in inspect.getmembers(errors, inspect.isclass)
     if kind.__module__ == "metatne.errors" and kind is not BadLine
@@ -99,6 +101,28 @@ def test_unknown_nodes_come_with_what_was_meant() -> None:
 def test_a_missing_extra_says_how_to_get_it() -> None:
     error = MissingExtraError("networkx", "networkx", "Reading GraphML")
     assert "pip install 'metatne[networkx]'" in str(error)
+
+
+def test_a_bad_file_as_a_whole_has_no_line() -> None:
+    error = FileFormatError("edges.txt", [BadLine(0, "edges", "nothing")])
+    assert str(error) == "edges.txt: expected edges, found nothing"
+
+
+def one_of_each() -> list[errors.MetaTNEError]:
+    special: dict[type[errors.MetaTNEError], errors.MetaTNEError] = {
+        FileFormatError: FileFormatError("edges.txt", [BadLine(3, "a number", "'x'")]),
+        UnknownNodeError: UnknownNodeError({"ana": ["anna"]}),
+        MissingExtraError: MissingExtraError("networkx", "networkx", "Reading GraphML"),
+    }
+    return [special.get(kind) or kind("what went wrong") for kind in ERRORS]
+
+
+@pytest.mark.parametrize("error", one_of_each(), ids=lambda error: type(error).__name__)
+def test_errors_cross_from_worker_processes(error: errors.MetaTNEError) -> None:
+    crossed = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own, of this moment
+    assert type(crossed) is type(error)
+    assert str(crossed) == str(error)
+    assert vars(crossed) == vars(error)
 
 
 def test_scikit_learn_knows_an_unfitted_model() -> None:

@@ -11,7 +11,7 @@ import pytest
 from jaxtyping import Float
 
 from metatne.config import preset
-from metatne.errors import ConfigError
+from metatne.errors import ConfigError, LabelError
 from metatne.evaluation.protocol import (
     TrialSettings,
     hide_test_labels,
@@ -131,6 +131,13 @@ def test_a_real_trial_repeats(planted: Graph, small_settings: dict[str, Any]) ->
     assert replace(first, seconds=0) == replace(again, seconds=0)
     assert first.steps == 10
     assert 0 < first.auc < 1
+
+
+@pytest.mark.parametrize("num_labels", [1, 2, 4])
+def test_too_few_labels_for_a_trial(planted: Graph, num_labels: int) -> None:
+    graph = planted.with_labels(planted.labels.select(range(num_labels)))
+    with pytest.raises(LabelError, match=rf"trial 1 leaves no \w+ labels: .* has {num_labels};"):
+        run_trial(graph, 1, SETTINGS)
 
 
 def test_hidden_labels_leave_the_rest_as_it_is(planted: Graph) -> None:

@@ -79,7 +79,13 @@ def test_finished_trials_are_not_run_again(
 
 @pytest.mark.parametrize(
     "changed",
-    [{"negatives": 7}, {"num_tasks": 21}, {"settings": (("dim", 64),)}, {"preset": "paper"}],
+    [
+        {"negatives": 7},
+        {"num_tasks": 21},
+        {"settings": (("dim", 64),)},
+        {"preset": "paper"},
+        {"draws_label_zero": True},
+    ],
 )
 def test_other_settings_are_other_trials(
     saved_graph: str, trials_run: list[int], tmp_path: Path, changed: dict[str, Any]
@@ -89,6 +95,16 @@ def test_other_settings_are_other_trials(
     evaluate(saved_graph, replace(SETTINGS, **changed), [1], results=results)
     assert trials_run == [1, 1]
     assert len(results.rows()) == 2
+
+
+def test_another_graph_of_that_name_is_another_trial(
+    saved_graph: str, planted: Graph, trials_run: list[int], tmp_path: Path
+) -> None:
+    results = ResultsFile(tmp_path / "results.jsonl")
+    evaluate(saved_graph, SETTINGS, [1], results=results)
+    planted.with_labels(planted.labels.select(range(9))).save(saved_graph, overwrite=True)
+    evaluate(saved_graph, SETTINGS, [1], results=results)
+    assert trials_run == [1, 1]
 
 
 def test_a_failed_trial_leaves_the_finished_ones(

@@ -67,7 +67,7 @@ def test_shuffled_places_one_by_one_or_together(size: int, key: int, data: st.Da
 
 @pytest.mark.parametrize("place", [0, 1, 39])
 def test_a_place_may_go_anywhere(place: int) -> None:
-    counts = np.bincount([shuffled(np.array([place]), 40, key)[0] for key in range(4_000)])
+    counts = np.bincount([shuffled(np.array([place]), 40, key)[0] for key in range(2_000)])
     assert len(counts) == 40
     assert chisquare(counts).pvalue > IMPROBABLE
 
@@ -124,7 +124,7 @@ def test_weighted_edges_are_drawn_by_weight() -> None:
 
 
 def assert_negatives_follow(graph: Graph, degrees: Int64[np.ndarray, " node"]) -> None:
-    negatives = sampler_of(graph, 20_000).batch(3).negatives
+    negatives = PairSampler(graph, batch_size=6, num_negatives=10_000, seed=0).batch(3).negatives
     counts = np.bincount(negatives.ravel(), minlength=graph.num_nodes)
     weights = degrees**0.75
     assert counts[weights == 0].sum() == 0

@@ -86,6 +86,20 @@ def test_a_row_coasts_on_after_its_last_gradient() -> None:
     assert table[1].item() == 0
 
 
+def test_settling_in_pieces_is_settling(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = []
+    for size in (5, 1_000):
+        monkeypatch.setattr("metatne.training.row_adam.ROWS_AT_A_TIME", size)
+        adam = RowAdam(torch.zeros(NUM_ROWS, DIM, dtype=torch.float64), rate=RATE)
+        for rows, gradient in batches(10, torch.Generator().manual_seed(0)):
+            adam.settle(rows)
+            adam.step(rows, gradient)
+        adam.settle_all()
+        tables.append(adam.table)
+        assert (adam.settled_at == 10).all()
+    assert torch.equal(*tables)
+
+
 def test_rows_without_any_gradient_stay() -> None:
     table = torch.randn(4, 2)
     adam = RowAdam(table, rate=RATE)
