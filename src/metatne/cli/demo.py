@@ -27,13 +27,13 @@ _MARKS = {HOLDS: "yes", LACKS: "no", UNKNOWN: "not tagged yet"}
 
 EXAMPLE = """\b
 Example:
-  metatne demo --label use::gameplaying"""
+  metatne demo --label field::geography"""
 
 
 def demo(
     label: Annotated[
         str, typer.Option("--label", metavar="TAG", help="The tag to hold out.")
-    ] = "field::geography",
+    ] = "works-with::audio",
     seed: Annotated[
         int, typer.Option("--seed", min=0, metavar="N", help="Draws the examples.")
     ] = 0,
