@@ -88,7 +88,7 @@ def restore_checkpoint(path: Path, trainer: Trainer, fingerprint: str, split: La
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})["checkpoint"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-    except (SafetensorError, KeyError, ValueError) as error:
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise ModelFormatError(
             f"{path}: not a whole checkpoint ({error}); delete it and train from the start"
         ) from error
