@@ -181,6 +181,29 @@ def test_dropped_attention_is_right_on_average(is_factorised: bool) -> None:
     assert ((dropped.mean(dim=0) - exact).abs() < 5 * error).all()
 
 
+def test_the_attention_to_a_query_is_dropped_pair_by_pair() -> None:
+    """Supports at zero have no values of their own: what they get is the query's or nothing."""
+    attention = SelfAttention(config_of(dropout=0.25, num_heads=1)).double().train()
+    randomise(attention)
+    queries = torch.randn(50, 20, 6, dtype=torch.float64)
+    supports = torch.zeros(50, 4, 6, dtype=torch.float64)
+    tailored = attention.forward_factorised(supports, queries)[:, :, :-1]
+    got_nothing = (tailored == 0).all(dim=-1)  # (task, query, shot)
+    assert got_nothing.double().mean().item() == pytest.approx(0.25, abs=0.03)
+    assert got_nothing.any(dim=1).any(dim=1).all()
+    assert not (got_nothing == got_nothing[:, :1]).all()
+
+
+def test_the_attention_among_supports_is_dropped_once_a_task() -> None:
+    """Queries at zero have no values and ask for nothing: all supports are tailored alike."""
+    attention = SelfAttention(config_of(dropout=0.25, num_heads=1)).double().train()
+    randomise(attention)
+    supports = torch.randn(1, 4, 6, dtype=torch.float64).expand(50, -1, -1)
+    tailored = attention.forward_factorised(supports, torch.zeros(50, 3, 6, dtype=torch.float64))
+    assert_equal(tailored[:, :1, :-1].expand(-1, 3, -1, -1), tailored[:, :, :-1])
+    assert (tailored[:, 0, :-1].std(dim=0) > 0.01).all()
+
+
 def test_dropout_takes_the_share_it_is_told() -> None:
     """The output of both modules is dropped before it is added, scaled to keep its mean."""
     block = Block(config_of(dropout=0.25)).double().train()

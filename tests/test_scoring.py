@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -16,7 +18,8 @@ NUM_NODES = 50
 
 @pytest.fixture(scope="module")
 def network() -> MetaTNENetwork:
-    settings = {"dim": 8, "attention_dim": 8, "num_heads": 2, "feedforward_dim": 8, "dropout": 0.5}
+    settings: dict[str, Any] = {"dim": 8, "attention_dim": 8, "num_heads": 2, "feedforward_dim": 8}
+    settings |= {"dropout": 0.5, "identity_start": False}
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = MetaTNENetwork(NUM_NODES, make_config(settings))

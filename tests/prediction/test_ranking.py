@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -21,7 +23,8 @@ NONE = np.empty(0, dtype=np.int64)
 
 @pytest.fixture(scope="module")
 def network() -> MetaTNENetwork:
-    config = {"dim": 8, "attention_dim": 8, "num_heads": 2, "feedforward_dim": 8}
+    config: dict[str, Any] = {"dim": 8, "attention_dim": 8, "num_heads": 2, "feedforward_dim": 8}
+    config |= {"identity_start": False}
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = MetaTNENetwork(NUM_NODES, make_config(config))

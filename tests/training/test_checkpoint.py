@@ -189,6 +189,8 @@ def test_a_checkpoint_that_is_not_whole_is_refused(
         broken.write_bytes(part)
         with pytest.raises(ModelFormatError, match=r"broken\.safetensors: not a whole checkpoint"):
             restore_checkpoint(broken, trainer, planted.fingerprint, SPLIT)
+    with pytest.raises(ModelFormatError, match="not a whole checkpoint"):
+        restore_checkpoint(tmp_path, trainer, planted.fingerprint, SPLIT)
     save_file({"weight": torch.zeros(2)}, broken)
     with pytest.raises(ModelFormatError, match=r"broken\.safetensors: not a whole checkpoint"):
         restore_checkpoint(broken, trainer, planted.fingerprint, SPLIT)
