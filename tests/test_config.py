@@ -35,7 +35,7 @@ def test_the_paper_preset_is_the_published_table(dataset: str) -> None:
         config.feedforward_dim,
         config.num_blocks,
     ) == PUBLISHED[dataset]
-    assert (config.dim, config.num_negatives, config.dropout, config.decay_rate) == (
+    assert (config.dim, config.negatives_per_pair, config.dropout, config.decay_rate) == (
         *(128, 5),
         *(0.1, 0.1),
     )

@@ -40,7 +40,7 @@ class Config(BaseModel):
     )
 
     pairs_per_step: int = Field(1024, ge=1, description="N_1: node pairs of a structural step")
-    num_negatives: int = Field(5, ge=1, description="N_neg: negatives a pair")
+    negatives_per_pair: int = Field(5, ge=1, description="N_neg: negatives of a node pair")
     tasks_per_step: int = Field(8, ge=1, description="N_2: tasks of a meta step")
     structural_rate: float = Field(1e-3, gt=0, description="alpha_1: rate of the structural Adam")
     meta_rate: float = Field(1e-3, gt=0, description="alpha_2: rate of the meta Adam")
@@ -92,7 +92,7 @@ _PAPER_EVERYWHERE: dict[str, Any] = {
     "dropout": 0.1,
     "query_positives": None,
     "query_negatives": None,
-    "num_negatives": 5,
+    "negatives_per_pair": 5,
     "decay_rate": 0.1,
     "spectral_scale": 0.0,
     "identity_start": False,

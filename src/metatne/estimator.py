@@ -11,7 +11,8 @@ import pandas as pd
 from jaxtyping import Float32, Int64
 
 from metatne.config import make_config
-from metatne.errors import GraphMismatchError, LabelError, NotFittedError, SupportError
+from metatne.device import one_thread
+from metatne.errors import ConfigError, GraphMismatchError, LabelError, NotFittedError, SupportError
 from metatne.graph.store import Graph
 from metatne.prediction.ranking import rank_table, score_candidates
 from metatne.prediction.support import NodeId, Support, resolve_support
@@ -37,9 +38,11 @@ class MetaTNE:
     `fit` learns, and leaves what it learned in names that end in `_`.
     """
 
+    trained_: TrainedModel
+    """What `fit` or `load` left: the network, node ids, labels and history."""
+
     def __init__(self, **settings: Any) -> None:
         self.config = make_config(settings, source="MetaTNE")
-        self.trained_: TrainedModel | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All settings by name (`deep` is scikit-learn's; there is nothing nested here)."""
@@ -70,20 +73,23 @@ class MetaTNE:
 
         Without a `split`, `validation_share` of the labels that tasks can be drawn from are
         set aside to choose the best step. With a `checkpoint` file the training is saved
-        there now and then, and when `should_stop` turns true, which raises `Stopped`;
+        there now and then. When `should_stop` turns true, it is saved and `Stopped` raised;
         `resume` goes on from that file and ends with the numbers of an unbroken run.
         """
+        if resume and (checkpoint is None or not checkpoint.exists()):
+            raise ConfigError(
+                f"resume: there is no checkpoint at {checkpoint}; train without resume"
+            )
         split = split or self._default_split(graph)
         check_memory(estimate_training_bytes(graph.num_nodes, len(graph.indices), self.config))
-        trainer = Trainer(graph, split, self.config)
-        at_step_end = None
-        if checkpoint is not None:
-            if resume and checkpoint.exists():
+        with one_thread():
+            trainer = Trainer(graph, split, self.config)
+            if resume and checkpoint is not None:
                 restore_checkpoint(checkpoint, trainer, graph.fingerprint, split)
             at_step_end = Checkpointer(
                 checkpoint, graph.fingerprint, split, should_stop=should_stop
             )
-        network = trainer.run(observers, at_step_end=at_step_end)
+            network = trainer.run(observers, at_step_end=at_step_end)
         self.trained_ = TrainedModel(
             network=network,
             config=self.config,
@@ -101,7 +107,7 @@ class MetaTNE:
         self,
         *,
         positives: Sequence[NodeId],
-        negatives: Sequence[NodeId] = (),
+        negatives: Sequence[NodeId] | None = None,
         candidates: Sequence[NodeId] | None = None,
         top: int | None = None,
     ) -> pd.DataFrame:
@@ -114,7 +120,9 @@ class MetaTNE:
         trained = self._fitted()
         if top is not None and top < 1:
             raise SupportError(f"top: expected at least 1, found {top}")
-        support = resolve_support(trained.node_ids, positives, negatives)
+        support = resolve_support(
+            trained.node_ids, positives, negatives if negatives is not None else []
+        )
         scores = score_candidates(
             trained.network,
             support,
@@ -168,11 +176,15 @@ class MetaTNE:
         return int(self._fitted().history[-1]["step"])
 
     def _fitted(self) -> TrainedModel:
-        if self.trained_ is None:
+        if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 "this MetaTNE is not fitted yet; call fit(graph) first, or MetaTNE.load(directory)"
             )
         return self.trained_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is something learned; scikit-learn's tools ask by this name."""
+        return "trained_" in self.__dict__
 
     def _candidates(
         self, candidates: Sequence[NodeId] | None, support: Support

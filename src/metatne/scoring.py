@@ -12,6 +12,9 @@ from metatne.sampling.tasks import Tasks
 TOKENS_PER_PIECE = 16_384
 """Adapted embeddings held at once: the peak memory of scoring, whatever the graph's size."""
 
+QUERIES_PER_PIECE = 32
+"""Queries at least in a piece: with very many supports each piece repeats the work on them."""
+
 
 @torch.inference_mode()
 def score_tasks(network: MetaTNENetwork, tasks: Tasks) -> Float32[np.ndarray, "task query"]:
@@ -41,7 +44,7 @@ def score_nodes(
     candidates: Int64[np.ndarray, " node"],
 ) -> Float32[np.ndarray, " node"]:
     """Log-odds of every candidate for one task."""
-    piece = max(1, TOKENS_PER_PIECE // (len(positives) + len(negatives) + 2))
+    piece = max(QUERIES_PER_PIECE, TOKENS_PER_PIECE // (len(positives) + len(negatives) + 2))
     device = network.embeddings.device
     network.eval()
     supports = [torch.from_numpy(nodes[None]).to(device) for nodes in (positives, negatives)]

@@ -89,7 +89,7 @@ def train_plainly(graph: Graph, config: Config, num_steps: int) -> tuple[Any, Te
     pairs = PairSampler(
         graph,
         batch_size=config.pairs_per_step,
-        num_negatives=config.num_negatives,
+        num_negatives=config.negatives_per_pair,
         seed=config.seed,
     )
     sampler = TaskSampler(graph.labels, SPLIT.known, training_shape(config))

@@ -92,13 +92,15 @@ def evaluate(
         ),
     ] = 1000,
     draw_label_zero: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--draw-label-zero",
-            help="Draw the first label too; the published code never does.",
+            "--draw-label-zero/--skip-label-zero",
+            help="Whether the first label is ever drawn. The published code skips it, so it is "
+            "skipped on the paper's data sets and drawn elsewhere, unless said here.",
+            show_default=False,
             rich_help_panel=PROTOCOL,
         ),
-    ] = False,
+    ] = None,
     preset: PresetOption = "default",
     config: ConfigOption = None,
     assignments: SetOption = None,
@@ -121,16 +123,18 @@ def evaluate(
     given = own_settings(config, assignments)
     if "seed" in given:
         raise ConfigError("seed: a trial's number is its seed; choose trials with --trials")
+    name = load_graph(graph, data_dir).name  # fetched with a bar, before the workers need it
     settings = TrialSettings(
         method=method,
         preset=preset,
         positives=positives,
         negatives=negatives,
         num_tasks=tasks,
-        draws_label_zero=draw_label_zero,
+        draws_label_zero=draw_label_zero
+        if draw_label_zero is not None
+        else _paper_key(name) is None,
         settings=tuple(given.items()),
     )
-    load_graph(graph, data_dir)  # fetched once, with a bar, before the workers need it
     results = ResultsFile(out)
     with counting_progress("trials", total=len(numbers)) as progress:
         task = progress.tasks[0].id
@@ -147,6 +151,11 @@ def evaluate(
             graph, settings, numbers, results=results, jobs=jobs, data_dir=data_dir, on_result=show
         )
     show_table(results_table(rows, settings))
+
+
+def _paper_key(dataset: str) -> str | None:
+    """What the paper calls a data set, if it has it."""
+    return DATASETS[dataset].paper_key if dataset in DATASETS else None
 
 
 def parse_trials(text: str) -> list[int]:
@@ -175,8 +184,7 @@ def results_table(rows: list[dict[str, Any]], settings: TrialSettings) -> Table:
         pad_edge=False,
     )
     columns = {f"{settings.method} ({settings.preset})": _measured(rows)}
-    paper_key = DATASETS[dataset].paper_key if dataset in DATASETS else None
-    paper = paper_result(paper_key, settings.positives, settings.negatives)
+    paper = paper_result(_paper_key(dataset), settings.positives, settings.negatives)
     if paper is not None:
         columns["MetaTNE in the paper"] = _published(paper)
     table.add_column("")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -42,7 +43,7 @@ class TrialSettings:
     positives: int
     negatives: int
     num_tasks: int = 1_000
-    draws_label_zero: bool = False
+    draws_label_zero: bool = True
     """The published code never draws label 0 (a truth test on the label's id)."""
 
     settings: tuple[tuple[str, Any], ...] = ()
@@ -67,7 +68,7 @@ class TrialResult:
     steps: int
 
 
-METHODS = ("metatne",)
+METHODS: dict[str, Callable[..., Method]] = {"metatne": MetaTNE}
 
 
 def method_settings(settings: TrialSettings, dataset: str, trial: int) -> dict[str, Any]:
@@ -103,8 +104,8 @@ def run_trial(graph: Graph, trial: int, settings: TrialSettings) -> TrialResult:
         settings.num_tasks, numpy_generator(trial, "test tasks")
     )
     visible, visible_split = hide_test_labels(graph, split)
-    method: Method = MetaTNE(**method_settings(settings, graph.name, trial))
-    method = method.fit(visible, split=visible_split)
+    method = METHODS[settings.method](**method_settings(settings, graph.name, trial))
+    method.fit(visible, split=visible_split)
     scores = np.asarray(method.score_tasks(tasks))
     decisions = scores > 0
     return TrialResult(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import signal
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -12,9 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from metatne.config import make_config
+from metatne.device import one_thread
 from metatne.errors import RunError
 from metatne.evaluation.protocol import TrialResult, TrialSettings, method_settings, run_trial
 from metatne.evaluation.results import ResultsFile, trial_key
@@ -34,8 +34,8 @@ def evaluate(
 ) -> list[dict[str, Any]]:
     """Run the trials that `results` does not have yet, and return the rows of all of them.
 
-    More than one job means processes of one thread each: two processes with two threads
-    each on two cores ran 15 to 50 times slower.
+    More than one job means processes; a trial takes one thread, so the number of jobs
+    changes no result.
     """
     graph = open_graph(reference, data_dir=data_dir)
     wanted = [_row_key(graph, settings, trial) for trial in trials]
@@ -50,12 +50,15 @@ def evaluate(
 
     if jobs == 1 or len(missing) < 2:
         for key in missing:
-            finish(key, run_trial(graph, key["trial"], settings))
+            with one_thread():
+                result = run_trial(graph, key["trial"], settings)
+            finish(key, result)
     else:
+        others = set(multiprocessing.active_children())
         with ProcessPoolExecutor(
             min(jobs, len(missing)),
             mp_context=multiprocessing.get_context("spawn"),
-            initializer=_use_one_thread,
+            initializer=_leave_interrupts_to_the_parent,
         ) as pool:
             futures = {
                 pool.submit(_run_elsewhere, reference, data_dir, key["trial"], settings): key
@@ -71,7 +74,7 @@ def evaluate(
                 ) from error
             except BaseException:
                 # Ctrl-C or a trial that failed: unstopped, workers would end what is queued.
-                for worker in multiprocessing.active_children():
+                for worker in set(multiprocessing.active_children()) - others:
                     worker.terminate()
                 raise
     return [done[trial_key(key)] for key in wanted]
@@ -98,8 +101,8 @@ def _config_hash(graph: Graph, settings: TrialSettings, trial: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _use_one_thread() -> None:
-    torch.set_num_threads(1)
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @cache
@@ -110,4 +113,5 @@ def _open(reference: str, data_dir: Path | None) -> Graph:
 def _run_elsewhere(
     reference: str, data_dir: Path | None, trial: int, settings: TrialSettings
 ) -> TrialResult:
-    return run_trial(_open(reference, data_dir), trial, settings)
+    with one_thread():
+        return run_trial(_open(reference, data_dir), trial, settings)

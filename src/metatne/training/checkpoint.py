@@ -27,11 +27,14 @@ _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 class Checkpointer:
-    """Saves a training at the end of a step: now and then, and when it is asked to stop."""
+    """Saves a training at the end of a step, now and then, and stops it when asked to.
+
+    Without a path nothing is saved, and a stop loses what was learned.
+    """
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         fingerprint: str,
         split: LabelSplit,
         *,
@@ -45,7 +48,8 @@ class Checkpointer:
     def __call__(self, trainer: Trainer) -> None:
         """Save if it is time; raise `Stopped` after saving if that was asked for."""
         stops = self._should_stop()
-        if stops or time.monotonic() - self._saved >= self._every_seconds:
+        is_due = stops or time.monotonic() - self._saved >= self._every_seconds
+        if is_due and self._path is not None:
             save_checkpoint(self._path, trainer, self._fingerprint, self._split)
             self._saved = time.monotonic()
         if stops:

@@ -45,7 +45,7 @@ def _meta_step_floats(config: Config) -> int:
 
 
 def _structural_step_floats(config: Config) -> int:
-    return 2 * config.pairs_per_step * (config.num_negatives + 2) * config.dim
+    return 2 * config.pairs_per_step * (config.negatives_per_pair + 2) * config.dim
 
 
 def check_memory(estimate: int) -> None:

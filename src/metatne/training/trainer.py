@@ -86,7 +86,7 @@ class Trainer:
         self._pairs = PairSampler(
             graph,
             batch_size=config.pairs_per_step,
-            num_negatives=config.num_negatives,
+            num_negatives=config.negatives_per_pair,
             seed=config.seed,
         )
         self._tasks = TaskSampler(graph.labels, split.known, training_shape(config))
@@ -128,6 +128,8 @@ class Trainer:
         """
         config, state = self.config, self.state
         resumed = time.perf_counter() - state.seconds
+        if not state.history:  # the start is a candidate too
+            self._validate(1.0, observers)
         while state.step < config.num_steps and not self._is_out_of_patience():
             tau = structural_probability(
                 state.step, decay_rate=config.decay_rate, decay_period=config.decay_period
