@@ -158,3 +158,39 @@ def test_all_datasets_are_listed_a_line_each(run: Run, monkeypatch: pytest.Monke
     for line, dataset in zip(lines, list_datasets(), strict=True):
         assert f"{dataset.num_nodes:,}" in line
         assert line.endswith(dataset.licence)
+
+
+def test_a_header_with_names_of_its_own_is_asked_about_and_can_be_told(run: Run) -> None:
+    Path("edges.csv").write_text("a,b\nb,c\n")
+    Path("labels.csv").write_text("gene,pathway\na,x\nb,x\n")
+    arguments = ("graph", "import", "edges.csv", "--labels", "labels.csv")
+    done = run(*arguments, "--out", "g")
+    assert done.code == 2
+    assert "is line 1 a header? say --label-header" in done.err
+    done = run(*arguments, "--keep-unlinked", "--out", "kept")
+    assert done.code == 0
+    assert "labels.csv:1 ('gene,pathway') was read as labels; --label-header if" in done.err
+    done = run(*arguments, "--label-header", "--out", "g")
+    assert done.code == 0
+    assert "gene" not in done.err
+    assert Graph.open("g").labels.names == ("x",)
+    Path("labels.csv").write_text("a,label\na,x\n")
+    done = run(*arguments, "--out", "h")
+    assert "labels.csv:1 ('a,label') was read as a header; --no-label-header if" in done.err
+    assert run(*arguments, "--no-label-header", "--out", "i").code == 0
+    assert Graph.open("i").labels.names == ("label", "x")
+
+
+def test_a_first_line_that_may_be_a_header_is_pointed_at(run: Run) -> None:
+    Path("edges.csv").write_text("gene_a,gene_b\na,b\nb,c\n")
+    done = run("graph", "import", "edges.csv", "--out", "g")
+    note = "edges.csv:1 ('gene_a,gene_b') was read as an edge; --header if it is a header"
+    assert note in done.err
+    assert note in run("graph", "info", "g").err  # it is kept with the graph
+    assert "gene" not in run("graph", "import", "edges.csv", "--header", "--out", "h").err
+    assert "gene" not in run("graph", "import", "edges.csv", "--no-header", "--out", "i").err
+    Path("edges.csv").write_text("gene_a,gene_b\n1,2\n2,3\n")
+    done = run("graph", "import", "edges.csv", "--out", "j")
+    assert "edges.csv:1 ('gene_a,gene_b') was read as a header; --no-header if" in done.err
+    Path("edges.csv").write_text("a,b\nb,c\n")
+    assert "header" not in run("graph", "import", "edges.csv", "--out", "k").err

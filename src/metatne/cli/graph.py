@@ -67,6 +67,14 @@ def import_graph(
             rich_help_panel=LABELS,
         ),
     ] = None,
+    label_header: Annotated[
+        bool | None,
+        typer.Option(
+            "--label-header/--no-label-header",
+            help="Whether the first line of the labels names the columns; detected if not given.",
+            rich_help_panel=LABELS,
+        ),
+    ] = None,
     label_attribute: Annotated[
         str | None,
         typer.Option(
@@ -176,6 +184,7 @@ def import_graph(
         labels,
         format=format_,
         label_format=label_format,
+        label_header=label_header,
         label_attribute=label_attribute,
         unannotated=unannotated,
         unlisted_unknown=unlisted_unknown,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -31,6 +32,13 @@ class BuildReport:
 
     num_statements: int = 0
     num_repeated_statements: int = 0
+
+    notes: Sequence[str] = ()
+    """What a reader took for granted about a file, such as that its first line is a header."""
+
+    def __post_init__(self) -> None:
+        """A report that was stored as JSON brings its notes as a list."""
+        object.__setattr__(self, "notes", tuple(self.notes))
 
     def lines(self) -> list[str]:
         """The report in plain English, one fact a line; nothing to say is said as such."""
@@ -62,7 +70,7 @@ class BuildReport:
             facts.append(
                 f"merged {_count(self.num_repeated_statements, 'repeated label statement')}"
             )
-        return facts
+        return [*facts, *self.notes]
 
 
 def _count(number: int, noun: str) -> str:

@@ -130,6 +130,8 @@ def _refuse_unknown_nodes(
         f"the labels name {len(first):,} node{'' if len(first) == 1 else 's'} without an edge; "
         "mend the ids, or keep such nodes as isolated ones (keep_unlinked, --keep-unlinked)"
     )
+    if _place(raw, int(missing[0])) == f"{raw.source}:1":
+        lines.append("is line 1 a header? say --label-header (label_header=True)")
     raise LabelError("\n".join(lines))
 
 

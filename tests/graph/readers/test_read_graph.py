@@ -190,3 +190,11 @@ def test_mashup_labels() -> None:
     assert graph.labels.num_labels == 28
     assert len(graph.labels.holds) == sum(len(line) - 1 for line in lines)
     assert graph.labels.known_of(0) == ["21"]
+
+
+def test_only_the_first_line_is_taken_for_a_header(edges: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("a,x\ncity,mood\n")
+    with pytest.raises(LabelError, match="no node 'city'") as error:
+        read_graph(edges, labels)
+    assert "header" not in str(error.value)

@@ -63,6 +63,7 @@ def read_graph(
     directed: the edge list is directed; it is made undirected, and the report says so.
     keep_unlinked, drop_isolated, labelled_only: see `build_graph`.
     """
+    notes: list[str] = []
     edges, own_labels = read_edges(
         source,
         format=format,
@@ -71,19 +72,20 @@ def read_graph(
         header=header,
         weighted=weighted,
         directed=directed,
+        notes=notes,
     )
     if labels is None and (label_format is not None or label_header is not None):
         raise LabelError("it is said how to read labels, but no labels are given")
     raw = own_labels
     if labels is not None:
-        raw = read_labels(labels, label_format=label_format, label_header=label_header)
+        raw = read_labels(labels, label_format=label_format, label_header=label_header, notes=notes)
     if raw is None and (unannotated is not None or unlisted_unknown):
         raise LabelError("it is said which nodes have unknown labels, but no labels are given")
     if raw is not None:
         raw = mark_unknown(raw, unannotated, unlisted_unknown)
     if name is None:
         name = stem(Path(source)) if isinstance(source, str | Path) else "graph"
-    return build_graph(
+    graph = build_graph(
         edges,
         raw,
         name=name,
@@ -91,6 +93,8 @@ def read_graph(
         drop_isolated=drop_isolated,
         labelled_only=labelled_only,
     )
+    graph.report = replace(graph.report, notes=notes)
+    return graph
 
 
 def read_edges(
@@ -102,8 +106,12 @@ def read_edges(
     header: bool | None = None,
     weighted: bool | None = None,
     directed: bool = False,
+    notes: list[str] | None = None,
 ) -> tuple[RawEdges, RawLabels | None]:
-    """The edges as they were written, and the labels that came with them."""
+    """The edges as they were written, and the labels that came with them.
+
+    What was taken for granted about the file is added to `notes`.
+    """
     if format is not None and format not in FORMATS:
         raise ConfigError(f"a graph format is one of {', '.join(FORMATS)}, not {format!r}")
     own_labels: RawLabels | None = None
@@ -132,7 +140,12 @@ def read_edges(
                 edges, own_labels = read_asu(path)
             case _:
                 edges = read_edge_list(
-                    path, directed=directed, delimiter=delimiter, header=header, weighted=weighted
+                    path,
+                    directed=directed,
+                    delimiter=delimiter,
+                    header=header,
+                    weighted=weighted,
+                    notes=notes,
                 )
     elif format is not None:
         raise ConfigError(f"format={format!r} is for files, not for a {type(source).__name__}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,13 +49,20 @@ def read_edge_list(
     delimiter: str | None = None,
     header: bool | None = None,
     weighted: bool | None = None,
+    notes: list[str] | None = None,
 ) -> RawEdges:
     """The edges of a text file; what is not told about its layout is detected.
 
-    `weighted` False leaves a third column aside, True asks for one.
+    `weighted` False leaves a third column aside, True asks for one. What was taken for
+    granted about the file is added to `notes`.
     """
     return parse_edge_list(
-        load_text(path), directed=directed, delimiter=delimiter, header=header, weighted=weighted
+        load_text(path),
+        directed=directed,
+        delimiter=delimiter,
+        header=header,
+        weighted=weighted,
+        notes=notes,
     )
 
 
@@ -65,6 +73,7 @@ def parse_edge_list(
     delimiter: str | None = None,
     header: bool | None = None,
     weighted: bool | None = None,
+    notes: list[str] | None = None,
 ) -> RawEdges:
     """The edges in a text; see `read_edge_list`."""
     layout = _detect_layout(text, delimiter, header, weighted)
@@ -81,7 +90,27 @@ def parse_edge_list(
             f"# or % are comments{header_note if layout.header_line else ''}"
         )
     ids = integers_if_all_are(pa.concat_arrays([sources, targets]))
+    if notes is not None and header is None:
+        notes.extend(_first_line_notes(text, layout, ids))
     return RawEdges(ids[: len(sources)], ids[len(sources) :], weights, is_directed=directed)
+
+
+def _first_line_notes(text: Text, layout: _Layout, ids: pa.Array) -> Iterator[str]:
+    """What the first line was taken for, if it is a header or might well be one.
+
+    `ids` are the sources, then the targets. Names that no other line has, over ids that are
+    text, are an edge apart from the rest of the graph, or a header.
+    """
+    number, line = next(text.lines())
+    place = f"{Path(text.path).name}:{number} ({quoted(line)})"
+    if layout.header_line:
+        yield f"{place} was read as a header; --no-header if it is none"
+        return
+    ends = [ids[0], ids[len(ids) // 2]]
+    if len(ids) == 2 or any(is_integer(str(end.as_py())) for end in ends):
+        return
+    if all(pc.sum(pc.equal(ids, end)).as_py() == 1 for end in ends):
+        yield f"{place} was read as an edge; --header if it is a header"
 
 
 @dataclass(frozen=True)

@@ -29,15 +29,20 @@ from metatne.graph.readers.text import load_text
 
 
 def read_labels(
-    source: Any, *, label_format: str | None = None, label_header: bool | None = None
+    source: Any,
+    *,
+    label_format: str | None = None,
+    label_header: bool | None = None,
+    notes: list[str] | None = None,
 ) -> RawLabels:
     """Label statements from a file, a DataFrame, a mapping or a matrix.
 
     label_format: "pairs", "lists" or "wide", where a file or DataFrame does not tell.
     label_header: whether the first line of a text file names its columns.
+    notes: what was taken for granted about a file is added here.
     """
     if isinstance(source, str | Path):
-        return _read_file(Path(source), label_format, label_header)
+        return _read_file(Path(source), label_format, label_header, notes)
     if label_header is not None:
         raise ConfigError("label_header says something about text files only")
     if isinstance(source, pd.DataFrame):
@@ -60,11 +65,13 @@ def read_labels(
     )
 
 
-def _read_file(path: Path, label_format: str | None, label_header: bool | None) -> RawLabels:
+def _read_file(
+    path: Path, label_format: str | None, label_header: bool | None, notes: list[str] | None
+) -> RawLabels:
     if path.is_dir():
         raise InputError(f"{path} is a directory, but a label file was expected")
     if detect_format(path) != "parquet":
-        return read_label_file(path, kind=label_format, header=label_header)
+        return read_label_file(path, kind=label_format, header=label_header, notes=notes)
     if label_header is not None:
         raise ConfigError("label_header says something about text files only")
     return labels_from_table(read_parquet(path), source=str(path), kind=label_format)

@@ -44,14 +44,27 @@ _Row = tuple[int, list[str]]
 
 
 def read_label_file(
-    path: Path, *, kind: str | None = None, delimiter: str | None = None, header: bool | None = None
+    path: Path,
+    *,
+    kind: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    notes: list[str] | None = None,
 ) -> RawLabels:
-    """The labels in a text file; its kind is detected unless told."""
-    return parse_labels(load_text(path), kind=kind, delimiter=delimiter, header=header)
+    """The labels in a text file; its kind is detected unless told.
+
+    What was taken for granted about the file is added to `notes`.
+    """
+    return parse_labels(load_text(path), kind=kind, delimiter=delimiter, header=header, notes=notes)
 
 
 def parse_labels(
-    text: Text, *, kind: str | None = None, delimiter: str | None = None, header: bool | None = None
+    text: Text,
+    *,
+    kind: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    notes: list[str] | None = None,
 ) -> RawLabels:
     """The labels in a text; see `read_label_file`."""
     check_kind(kind)
@@ -77,6 +90,7 @@ def parse_labels(
         return _read_wide(text.path, rows)
     if header is None:
         header = _has_header(kind, [fields for _, fields in rows])
+        _note_first_line(text.path, rows, header, notes)
     body = rows[1:] if header else rows
     return _read_lists(text.path, body) if kind == "lists" else _read_pairs(text.path, body)
 
@@ -142,6 +156,22 @@ def _has_header(kind: str, rows: Sequence[list[str]]) -> bool:
         and not any(map(is_integer, first))
         and all(is_integer(row[0]) and all(map(is_integer, row[1:2])) for row in rest)
     )
+
+
+def _note_first_line(
+    source: str, rows: Sequence[_Row], is_header: bool, notes: list[str] | None
+) -> None:
+    """Say what the first line was taken for, if it is a header or might well be one."""
+    if notes is None:
+        return
+    number, first = rows[0]
+    place = f"{Path(source).name}:{number} ({quoted(','.join(first))})"
+    if is_header:
+        notes.append(f"{place} was read as a header; --no-label-header if it is none")
+    elif len(rows) > 1 and len(first) > 1 and not any(map(is_integer, first)):
+        seen = {field for _, fields in rows[1:] for field in fields}
+        if seen.isdisjoint(first[:2]):
+            notes.append(f"{place} was read as labels; --label-header if it is a header")
 
 
 def _read_pairs(source: str, rows: Sequence[_Row]) -> RawLabels:
