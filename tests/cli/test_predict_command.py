@@ -13,6 +13,7 @@ import pytest
 
 from cli.conftest import Town, person
 from cli.running import MAIN, Run, files_up_to
+from metatne.cli.support_file import read_support
 from metatne.estimator import MetaTNE
 from metatne.graph.readers import read_graph
 from metatne.saved import WEIGHTS
@@ -52,6 +53,12 @@ def test_a_support_file_says_the_same_as_options(run: Run, town: Town) -> None:
     signs = Path("support.csv").read_text().replace('",1', '",+').replace('", 0', '",-')
     Path("signs.csv").write_text(signs.split("\n", 1)[1])
     assert run("predict", town.model, "--support", "signs.csv", "--top", 30) == by_options
+
+
+def test_examples_may_begin_with_a_hash(tmp_path: Path) -> None:
+    path = tmp_path / "support.csv"
+    path.write_text("#py,1\n%go,0\nnode,1\n")
+    assert read_support(path) == (["#py", "node"], ["%go"])
 
 
 def test_only_the_candidates_are_ranked(run: Run, town: Town) -> None:

@@ -11,9 +11,10 @@ import typer
 
 from metatne.cli.console import say, show
 from metatne.cli.options import DataDirOption, check_new_file, load_graph
-from metatne.cli.support_file import read_candidates, read_support
+from metatne.cli.support_file import read_support
 from metatne.errors import InputError, SupportError
 from metatne.estimator import MetaTNE
+from metatne.graph.readers.node_lists import read_node_list
 from metatne.storage import new_file
 
 SHOWN_BY_DEFAULT = 20
@@ -117,7 +118,7 @@ def predict(
     table = loaded.rank(
         positives=positives,
         negatives=negatives,
-        candidates=None if candidates is None else read_candidates(candidates),
+        candidates=None if candidates is None else read_node_list(candidates),
         top=top,
     )
     _say_weak_negatives(table.attrs["weak_negatives"])

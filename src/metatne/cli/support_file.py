@@ -1,15 +1,13 @@
-"""Examples and candidates in text files."""
+"""Examples in text files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-from metatne.graph.readers.fields import UNCLOSED, split_fields
-from metatne.graph.readers.text import BadLines, load_text, quoted
+from metatne.graph.readers.node_lists import node_rows
+from metatne.graph.readers.text import BadLines, quoted
 
 _SIGNS = {"1": True, "+": True, "0": False, "-": False}
-_HEADER = ("node", "id")
 
 
 def read_support(path: Path) -> tuple[list[str], list[str]]:
@@ -17,7 +15,7 @@ def read_support(path: Path) -> tuple[list[str], list[str]]:
     positives: list[str] = []
     negatives: list[str] = []
     bad = BadLines(str(path))
-    for number, fields in _rows(path, bad):
+    for number, fields in node_rows(path, bad):
         sign = _SIGNS.get(fields[1]) if len(fields) == 2 and fields[0] else None
         if sign is None:
             bad.add(number, "a node and 1 or 0 (node,1)", quoted(",".join(fields)))
@@ -25,26 +23,3 @@ def read_support(path: Path) -> tuple[list[str], list[str]]:
             (positives if sign else negatives).append(fields[0])
     bad.raise_if_any()
     return positives, negatives
-
-
-def read_candidates(path: Path) -> list[str]:
-    """Node ids, one a line."""
-    nodes: list[str] = []
-    bad = BadLines(str(path))
-    for number, fields in _rows(path, bad):
-        if len(fields) == 1:
-            nodes.append(fields[0])
-        else:
-            bad.add(number, "one node (in quotes if it has a comma)", quoted(",".join(fields)))
-    bad.raise_if_any()
-    return nodes
-
-
-def _rows(path: Path, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
-    """Line number and fields of every line that says something; a header is passed over."""
-    for place, (number, line) in enumerate(load_text(path).lines()):
-        fields = split_fields(line, ",")
-        if fields is None:
-            bad.add(number, UNCLOSED, quoted(line))
-        elif place or fields[0].casefold() not in _HEADER or fields[1:2] in (["1"], ["0"]):
-            yield number, fields

@@ -267,3 +267,40 @@ def test_no_text_breaks_the_reader(content: str) -> None:
 def test_no_bytes_break_the_reader(content: bytes) -> None:
     with contextlib.suppress(InputError):
         parse(content, "e.txt")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "py,go\n#py,rust\n%go,#py\n",
+        "# a comment\npy,go\n#py,rust\n# one more\n%go,#py\n",
+        "source,target\npy,go\n#py,rust\n%go,#py\n",
+        "py\tgo\n#py\trust\n%go\t#py\n",
+        "py go\n#py rust\n# a\n  %go  #py\n",
+        'py,go\n"#py",rust\n"%go","#py"\n',
+        'py , "go"\n#py,rust\n%go,"#py"\n',  # line by line
+    ],
+)
+def test_ids_may_begin_with_a_comment_mark(content: str) -> None:
+    assert rows(parse(content)) == [("py", "go"), ("#py", "rust"), ("%go", "#py")]
+
+
+def test_a_header_may_stand_above_hashtags_only() -> None:
+    assert rows(parse("source,target\n#a,#b\n#b,#c\n")) == [("#a", "#b"), ("#b", "#c")]
+
+
+def test_what_was_taken_for_a_comment_is_said() -> None:
+    notes: list[str] = []
+    parse("# SNAP\n#a,b\na,b\n#b,c\n# x\n% y\nb,d\n", "in/e.csv", notes=notes)
+    assert notes == [
+        "e.csv:2 ('#a,b') was read as a comment; if it is none, move it below another line, "
+        "or put ids that begin with # or % in quotes",
+        "e.csv: 1 line that begins with # or % and as many fields as the others was read like "
+        "them, not as comments",
+        "e.csv: 2 lines that begin with # or % below the first other line were read as comments",
+    ]
+    notes.clear()
+    parse("# FromNodeId\tToNodeId\n1\t2\n2\t3\n", notes=notes)
+    assert notes == []
+    with pytest.raises(GraphError, match=r"has no edges.*\ne\.txt:1 .'#a,#b'. was read as a comm"):
+        parse("#a,#b\n#b,#c\n", "e.txt", delimiter=",")

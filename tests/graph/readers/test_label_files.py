@@ -157,3 +157,20 @@ def test_bad_lines(content: str, expected: str) -> None:
 def test_no_text_breaks_the_reader(content: str, kind: str | None) -> None:
     with contextlib.suppress(InputError):
         parse(content, "l.csv", kind=kind)
+
+
+def test_nodes_may_begin_with_a_comment_mark() -> None:
+    notes: list[str] = []
+    labels = parse("# c\npy,x\n#py,x\n# more\n%go,y\n", "l.csv", notes=notes)
+    assert said(labels) == [("py", "x", 1), ("#py", "x", 1), ("%go", "y", 1)]
+    assert notes == [
+        "l.csv: 2 lines that begin with # or % and as many fields as the others were read like "
+        "them, not as comments",
+        "l.csv: 1 line that begins with # or % below the first other line was read as comments",
+    ]
+    assert said(parse("py x y z\ngo x\n#py y z\n# a b\n"))[-2:] == [
+        ("#py", "y", 1),
+        ("#py", "z", 1),
+    ]
+    wide = parse("node,x,y\npy,1,0\n#py,0,1\n")
+    assert said(wide) == [("py", "x", 1), ("#py", "y", 1)]

@@ -44,7 +44,7 @@ def test_edges_and_labels(edges: Path, tmp_path: Path) -> None:
 
 def test_unknown_nodes(edges: Path, tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("a,x\nb,x\n")
-    (tmp_path / "unknown.txt").write_text("# not looked at\nd\n\n")
+    (tmp_path / "unknown.txt").write_text("d\n\n")
     labels = tmp_path / "labels.csv"
     states = read_graph(edges, labels, unlisted_unknown=True).labels.states(np.arange(4), 0)
     assert states.tolist() == [1, 1, -1, -1]

@@ -112,4 +112,5 @@ def _read(path: Path, find: _Open) -> tuple[RawEdges, RawLabels | None]:
 
 
 def _column(text: Text) -> list[str]:
-    return [line.split(",")[0].strip() for _, line in text.lines()]
+    lines = text.lines(is_comment=lambda number, line: False)
+    return [line.split(",")[0].strip() for _, line in lines]

@@ -6,7 +6,6 @@ name the lines that are wrong; so the common case is fast and the error is exact
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from jaxtyping import Float32, Float64
 from metatne.errors import GraphError
 from metatne.graph.raw import RawEdges
 from metatne.graph.readers.columns import EdgeColumns, name_edge_columns
+from metatne.graph.readers.comments import Comments
 from metatne.graph.readers.fields import (
     UNCLOSED,
     WHITESPACE,
@@ -77,7 +77,7 @@ def parse_edge_list(
 ) -> RawEdges:
     """The edges in a text; see `read_edge_list`."""
     layout = _detect_layout(text, delimiter, header, weighted)
-    columns = _read_regular(text, layout)
+    columns = _read_regular(layout)
     if columns is None:
         columns = _read_lines(text, layout)
     sources, targets, weights = columns
@@ -85,13 +85,16 @@ def parse_edge_list(
         header_note = (
             f"; line {layout.header_line} was read as a header (header=False if it is none)"
         )
+        comment_note = "".join(f"\n{note}" for note in layout.comments.notes())
         raise GraphError(
             f"{text.path} has no edges; expected lines of {SHAPE}, and lines that begin with "
-            f"# or % are comments{header_note if layout.header_line else ''}"
+            f"# or % are comments{header_note if layout.header_line else ''}{comment_note}"
         )
     ids = integers_if_all_are(pa.concat_arrays([sources, targets]))
-    if notes is not None and header is None:
-        notes.extend(_first_line_notes(text, layout, ids))
+    if notes is not None:
+        if header is None:
+            notes.extend(_first_line_notes(text, layout, ids))
+        notes.extend(layout.comments.notes())
     return RawEdges(ids[: len(sources)], ids[len(sources) :], weights, is_directed=directed)
 
 
@@ -123,6 +126,7 @@ class _Layout:
     """The number of the header's line, 0 without one."""
 
     columns: EdgeColumns
+    comments: Comments
 
 
 _Columns = tuple[pa.Array, pa.Array, Float32[np.ndarray, " edge"] | None]
@@ -162,7 +166,8 @@ def _detect_layout(
             f"{num_fields} fields",
             line=sample[0][0] if sample else 1,
         )
-    return _Layout(delimiter, num_fields, number, columns)
+    comments = Comments.of(text, sample, delimiter, (num_fields,))
+    return _Layout(delimiter, num_fields, number, columns, comments)
 
 
 def _is_header(first: list[str], rest: list[list[str]]) -> bool:
@@ -201,9 +206,9 @@ def parse_weight(field: str) -> float | None:
     return value if is_plain and SMALLEST <= value <= LARGEST else None
 
 
-def _read_regular(text: Text, layout: _Layout) -> _Columns | None:
+def _read_regular(layout: _Layout) -> _Columns | None:
     """All edges by Arrow, or None if anything looks irregular."""
-    data = _tidy(text.data, layout)
+    data = _tidy(layout)
     chosen = [layout.columns.source, layout.columns.target]
     types = {f"f{column}": pa.large_string() for column in chosen}
     if layout.columns.weight is not None:
@@ -250,14 +255,9 @@ def _read_regular(text: Text, layout: _Layout) -> _Columns | None:
     return ends[0], ends[1], weights
 
 
-def _tidy(data: bytes, layout: _Layout) -> bytes:
+def _tidy(layout: _Layout) -> bytes:
     """The lines below the header without comments, runs of blanks made one."""
-    place = 0
-    for _ in range(layout.header_line):
-        place = data.find(b"\n", place) + 1 or len(data)
-    data = data[place:]
-    if b"#" in data or b"%" in data:
-        data = re.sub(rb"^[ \t]*[#%][^\n]*", b"", data, flags=re.MULTILINE)
+    data = layout.comments.body(layout.header_line)
     if layout.delimiter == WHITESPACE:
         data = data.replace(b"\t", b" ").replace(b"\r\n", b"\n")
         while b"  " in data:
@@ -272,7 +272,7 @@ def _read_lines(text: Text, layout: _Layout) -> _Columns:
     sources: list[str] = []
     targets: list[str] = []
     weights = array("f")
-    for number, line in text.lines():
+    for number, line in text.lines(layout.comments):
         if number == layout.header_line:
             continue
         fields = split_fields(line, layout.delimiter)

@@ -19,13 +19,13 @@ from metatne.graph.readers.detect import detect_format
 from metatne.graph.readers.fields import integers_if_all_are
 from metatne.graph.readers.label_text import read_label_file
 from metatne.graph.readers.matrices import labels_from_matrix
+from metatne.graph.readers.node_lists import read_node_list
 from metatne.graph.readers.tables import (
     labels_from_mapping,
     labels_from_table,
     read_parquet,
     table_of,
 )
-from metatne.graph.readers.text import load_text
 
 
 def read_labels(
@@ -95,8 +95,7 @@ def mark_unknown(raw: RawLabels, unannotated: Any, unlisted_unknown: bool) -> Ra
 def _node_list(source: Any) -> pa.Array:
     """Node ids from a sequence, or from a file with one a line."""
     if isinstance(source, str | Path):
-        lines = [line.strip(" \t") for _, line in load_text(Path(source)).lines()]
-        return integers_if_all_are(pa.array(lines, pa.large_string()))
+        return integers_if_all_are(pa.array(read_node_list(Path(source)), pa.large_string()))
     if not isinstance(source, Iterable):
         raise LabelError("unannotated must be a list of nodes or a file with one node a line")
     return id_array(source)

@@ -8,6 +8,7 @@ wide    node, <label>, <label>, …       a header, then 1, 0 or an empty cell f
 from __future__ import annotations
 
 import re
+import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ import pyarrow as pa
 from metatne.errors import LabelError
 from metatne.graph.raw import RawLabels
 from metatne.graph.readers.columns import LABEL_NAMES, LIST_NAMES, is_named_lists, is_named_pairs
+from metatne.graph.readers.comments import Comments
 from metatne.graph.readers.fields import (
     UNCLOSED,
     WHITESPACE,
@@ -71,9 +73,12 @@ def parse_labels(
     check_delimiter(delimiter)
     if delimiter is None:
         delimiter = _sniff(text, kind)
+    comments = _comments(text, delimiter)
+    if notes is not None:
+        notes.extend(comments.notes())
     bad = BadLines(text.path)
     rows: list[_Row] = []
-    for number, line in text.lines():
+    for number, line in text.lines(comments):
         fields = split_fields(line, delimiter)
         if fields is None:
             bad.add(number, UNCLOSED, quoted(line))
@@ -102,6 +107,14 @@ def _sniff(text: Text, kind: str | None) -> str:
     if delimiter == ";" and kind != "wide" and all(" " in line.strip() for _, line in sample):
         return WHITESPACE
     return delimiter
+
+
+def _comments(text: Text, delimiter: str) -> Comments:
+    """The comments of a file whose lines have as many fields as sampled, or two and more."""
+    sample = sample_lines(text)
+    counts = {len(split_fields(line, delimiter) or []) for _, line in sample}
+    num_fields = counts if len(counts) == 1 else range(2, sys.maxsize)
+    return Comments.of(text, sample, delimiter, num_fields)
 
 
 def _detect_kind(source: str, rows: Sequence[list[str]], delimiter: str) -> str:

@@ -6,7 +6,7 @@ import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,13 +30,19 @@ class Text:
     path: str
     data: bytes
 
-    def lines(self) -> Iterator[tuple[int, str]]:
-        """The lines that say something, with their numbers: no blank ones, no comments."""
+    def lines(
+        self, is_comment: Callable[[int, str], bool] = lambda number, line: True
+    ) -> Iterator[tuple[int, str]]:
+        """The lines that say something, with their numbers: no blank ones, no comments.
+
+        `is_comment` is asked about lines that begin with # or %; all of them are by default.
+        """
         stream = io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8", newline="\n")
         for number, line in enumerate(stream, 1):
             content = line.strip(" \t\r\n")
-            if content and not content.startswith(COMMENT_MARKS):
-                yield number, line.rstrip("\r\n")
+            line = line.rstrip("\r\n")
+            if content and not (content.startswith(COMMENT_MARKS) and is_comment(number, line)):
+                yield number, line
 
 
 @dataclass
