@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -131,3 +132,14 @@ def test_canonical_integers(text: str) -> None:
 @pytest.mark.parametrize("text", ["07", "+7", "-0", "1_0", " 7", "٣", "", "-", "--1", "9" * 19])
 def test_other_spellings_are_no_integers(text: str) -> None:
     assert as_integer(text) is None
+
+
+def test_ids_may_come_as_anything_that_can_be_gone_through() -> None:
+    ids = NodeIds(["a", "b", "c"])
+    series = pd.Series(["c", "a"], index=[7, 9])
+    assert ids.positions(series).tolist() == [2, 0]
+    assert ids.positions({"b"}).tolist() == [1]
+    assert ids.positions(name for name in "ba").tolist() == [1, 0]
+    for unknown in (pd.Series(["c", "q"], index=[7, 9]), {"q"}, (name for name in "q")):
+        with pytest.raises(UnknownNodeError, match="'q'"):
+            ids.positions(unknown)

@@ -103,9 +103,10 @@ class NodeIds:
         return key is not None and self._find(key) >= 0
 
     def positions(
-        self, ids: Sequence[NodeId] | np.ndarray[Any, Any], *, where: str = "the graph"
+        self, ids: Iterable[NodeId], *, where: str = "the graph"
     ) -> Int64[np.ndarray, " some"]:
         """The position of each id; unknown ids raise, with the nearest ids that exist."""
+        ids = list(ids)  # a Series would be asked by its index, a generator only once
         keys = [self._key(node_id) for node_id in ids]
         if len(keys) > FEW_IDS:
             found = self._find_many(keys)
