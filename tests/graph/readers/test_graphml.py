@@ -103,3 +103,30 @@ def test_entities_are_refused(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said(tmp_path: Path, content: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_graph(write(tmp_path, content))
+
+
+def test_a_key_is_for_all_unless_it_says(tmp_path: Path) -> None:
+    keys = KEYS.replace(' for="edge"', "").replace(' for="node"', "")
+    graph = read_graph(write(tmp_path, f"{HEAD}{keys}{BODY}</graphml>"), label_attribute="labels")
+    assert graph.weights is not None
+    assert graph.labels.names == ("x", "y")
+
+
+def test_keys_have_defaults(tmp_path: Path) -> None:
+    keys = (
+        '<key id="w" for="edge" attr.name="weight"><default> 0.25 </default></key>'
+        '<key id="l" for="node" attr.name="labels"><default>z</default></key>'
+        '<key id="o" for="edge" attr.name="other"><default>7</default></key>'
+    )
+    graph = read_graph(write(tmp_path, f"{HEAD}{keys}{BODY}</graphml>"))
+    assert graph.weights is not None
+    assert graph.weights.tolist() == [0.5, 0.5]
+    assert graph.labels.names == ("x", "y", "z")
+    assert graph.labels.holders(2).tolist() == [1]
+    body = BODY.replace('<data key="w">0.5</data>', "")
+    graph = read_graph(write(tmp_path, f"{HEAD}{keys}{body}</graphml>"))
+    assert graph.weights is not None
+    assert graph.weights.tolist() == [0.25, 0.25]
+    bad = keys.replace("0.25", "heavy")
+    with pytest.raises(FileFormatError, match=r"g\.graphml:2: expected a weight .*'heavy'"):
+        read_graph(write(tmp_path, f"{HEAD}{bad}{BODY}</graphml>"))

@@ -5,13 +5,18 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+import networkx as nx
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metatne.errors import FileFormatError, InputError, LabelError
 from metatne.graph.raw import RawLabels
+from metatne.graph.readers import read_labels
+from metatne.graph.readers.label_states import split_labels
 from metatne.graph.readers.label_text import parse_labels
+from metatne.graph.readers.objects import read_networkx
 from metatne.graph.readers.text import check_text
 
 
@@ -174,3 +179,17 @@ def test_nodes_may_begin_with_a_comment_mark() -> None:
     ]
     wide = parse("node,x,y\npy,1,0\n#py,0,1\n")
     assert said(wide) == [("py", "x", 1), ("#py", "y", 1)]
+
+
+def test_lists_are_split_alike_in_every_format() -> None:
+    text = " x ;y|;z z| "
+    names = ["x", "y", "z z"]
+    assert split_labels(text) == names
+    file = parse(f'a,"{text}"\n', kind="lists", delimiter=",")
+    frame = read_labels(pd.DataFrame({"node": ["a"], "labels": [text]}))
+    network = nx.Graph([("a", "b")])
+    network.nodes["a"]["labels"] = text
+    _, own = read_networkx(network)
+    assert own is not None
+    for found in (file, frame, own):
+        assert found.labels.to_pylist() == names

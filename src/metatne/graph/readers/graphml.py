@@ -6,7 +6,6 @@ file could otherwise unfold into gigabytes, or pull other files in.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
@@ -18,6 +17,7 @@ from metatne.errors import LabelError
 from metatne.graph.raw import RawEdges, RawLabels
 from metatne.graph.readers.delimited import WEIGHT, parse_weight
 from metatne.graph.readers.fields import integers_if_all_are
+from metatne.graph.readers.label_states import split_labels
 from metatne.graph.readers.text import BadLines, quoted, read_bytes, wrong_file
 
 LABELS = "labels"
@@ -35,7 +35,7 @@ def read_graphml(
     targets = ids.take(pa.array([content.nodes[target] for target in content.targets], pa.int64()))
     weights = None
     if weighted is not False and any(weight is not None for weight in content.weights):
-        # An edge without the attribute weighs 1, which GraphML's tools take for granted.
+        # Without the attribute and a default an edge weighs 1, as GraphML's tools have it.
         weights = np.array([1 if w is None else w for w in content.weights], dtype=np.float32)
     elif weighted:
         raise wrong_file(path, "edges with the attribute 'weight'", "none")
@@ -98,6 +98,11 @@ class _Handler:
         self.has_graph = False
         self._weight_keys: set[str] = set()
         self._label_keys: set[str] = set()
+        self._declared: str | None = None
+        self._in_default = False
+        self._weight_default: float | None = None
+        self._label_default: list[str] = []
+        self._has_labels = False
         self._node: str | None = None
         self._in_edge = False
         self._data_key: str | None = None
@@ -125,6 +130,8 @@ class _Handler:
         match name.rpartition(" ")[2]:
             case "key":
                 self._declare(attributes)
+            case "default":
+                self._in_default, self._text = self._declared is not None, []
             case "graph":
                 self.has_graph = True
                 self.content.is_directed = attributes.get("edgedefault") == "directed"
@@ -139,10 +146,12 @@ class _Handler:
 
     def _declare(self, attributes: dict[str, str]) -> None:
         key, name = attributes.get("id", ""), attributes.get("attr.name", "")
-        if attributes.get("for") in ("edge", "all") and name.casefold() == "weight":
+        about = attributes.get("for", "all")  # as the schema of GraphML has it
+        if about in ("edge", "all") and name.casefold() == "weight":
             self._weight_keys.add(key)
-        if attributes.get("for") in ("node", "all") and name == self.label_attribute:
+        if about in ("node", "all") and name == self.label_attribute:
             self._label_keys.add(key)
+        self._declared = key
 
     def _add_node(self, attributes: dict[str, str]) -> None:
         node = attributes.get("id", "")
@@ -151,7 +160,7 @@ class _Handler:
         elif node in self.content.nodes:
             self.content.bad.add(self._line, "one node an id", f"{quoted(node)} again")
         else:
-            self._node = node
+            self._node, self._has_labels = node, False
             self.content.nodes[node] = len(self.content.nodes)
 
     def _add_edge(self, attributes: dict[str, str]) -> None:
@@ -162,11 +171,11 @@ class _Handler:
         self._in_edge = True
         self.content.sources.append(source)
         self.content.targets.append(target)
-        self.content.weights.append(None)
+        self.content.weights.append(self._weight_default)
         self.content.lines.append(self._line)
 
     def _characters(self, text: str) -> None:
-        if self._data_key is not None:
+        if self._data_key is not None or self._in_default:
             self._text.append(text)
 
     def _end(self, name: str) -> None:
@@ -174,19 +183,37 @@ class _Handler:
             case "data":
                 self._read_data("".join(self._text).strip())
                 self._data_key = None
+            case "default":
+                self._read_default("".join(self._text).strip())
+                self._in_default = False
+            case "key":
+                self._declared = None
             case "node":
+                if self._node is not None and not self._has_labels:
+                    self._add_labels(self._node, self._label_default)
                 self._node = None
             case "edge":
                 self._in_edge = False
 
+    def _read_default(self, text: str) -> None:
+        if self._declared in self._weight_keys:
+            self._weight_default = self._read_weight(text)
+        if self._declared in self._label_keys:
+            self._label_default = split_labels(text)
+
     def _read_data(self, text: str) -> None:
         if self._in_edge and self._data_key in self._weight_keys:
-            weight = parse_weight(text)
-            if weight is None:
-                self.content.bad.add(self._line, WEIGHT, quoted(text))
-            self.content.weights[-1] = weight
+            self.content.weights[-1] = self._read_weight(text)
         elif self._node is not None and self._data_key in self._label_keys:
-            row = self.content.nodes[self._node]
-            for label in re.split(r"[;|]", text):
-                if label.strip():
-                    self.content.labels.append((row, label.strip(), self._line))
+            self._has_labels = True
+            self._add_labels(self._node, split_labels(text))
+
+    def _read_weight(self, text: str) -> float | None:
+        weight = parse_weight(text)
+        if weight is None:
+            self.content.bad.add(self._line, WEIGHT, quoted(text))
+        return weight
+
+    def _add_labels(self, node: str, labels: list[str]) -> None:
+        row, line = self.content.nodes[node], self._line
+        self.content.labels.extend((row, label, line) for label in labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +16,8 @@ from metatne.graph.raw import HOLDS, LACKS, UNKNOWN, RawLabels
 KINDS = ("pairs", "lists", "wide")
 """The kinds of label file: node-label pairs, a list of labels a node, a 0/1 table."""
 
+LABEL_SEPARATOR = re.compile("[;|]")
+
 STATE_CELLS = {
     **dict.fromkeys(("1", "1.0", "true", "holds"), HOLDS),
     **dict.fromkeys(("0", "0.0", "false", "lacks"), LACKS),
@@ -27,6 +30,11 @@ def cell_state(cell: str) -> int | None:
     """The state that a cell says, or None if it says none."""
     state = STATE_CELLS.get(cell)
     return STATE_CELLS.get(cell.casefold()) if state is None else state
+
+
+def split_labels(text: str) -> list[str]:
+    """The labels in a field, separated by ; or |."""
+    return [label.strip() for label in LABEL_SEPARATOR.split(text) if label.strip()]
 
 
 def check_kind(kind: str | None) -> None:

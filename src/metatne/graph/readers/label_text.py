@@ -7,10 +7,9 @@ wide    node, <label>, <label>, …       a header, then 1, 0 or an empty cell f
 
 from __future__ import annotations
 
-import re
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,15 +31,15 @@ from metatne.graph.readers.fields import (
     usual_count,
 )
 from metatne.graph.readers.label_states import (
+    LABEL_SEPARATOR,
     STATE,
     ambiguous,
     cell_state,
     check_kind,
+    split_labels,
     wide_labels,
 )
 from metatne.graph.readers.text import BadLines, Text, load_text, quoted, wrong_file
-
-LIST_SEPARATORS = re.compile(r"[;|]")
 
 _Row = tuple[int, list[str]]
 
@@ -137,7 +136,7 @@ def _detect_kind(source: str, rows: Sequence[list[str]], delimiter: str) -> str:
                 source, f"a wide table with the one label {first[1]!r}", "pairs with labels 0 and 1"
             )
         return "wide"
-    has_lists = any(LIST_SEPARATORS.search(cell) for row in rows for cell in row[1:])
+    has_lists = any(LABEL_SEPARATOR.search(cell) for row in rows for cell in row[1:])
     is_ragged = len({len(row) for row in rows if len(row) > 1}) > 1
     third_is_state = all(cell_state(row[2]) is not None for row in rows if len(row) == 3)
     if delimiter == WHITESPACE or (delimiter == "\t" and is_ragged and not third_is_state):
@@ -229,7 +228,7 @@ def _read_lists(source: str, rows: Sequence[_Row]) -> RawLabels:
         if not fields[0]:
             bad.add(number, "a node, then its labels", f"no node: {quoted(','.join(fields))}")
             continue
-        held = list(_split_lists(fields[1:]))
+        held = [label for field in fields[1:] for label in split_labels(field)]
         if not held:
             empty.append(fields[0])  # looked at, and holds nothing
         nodes.extend([fields[0]] * len(held))
@@ -244,13 +243,6 @@ def _read_lists(source: str, rows: Sequence[_Row]) -> RawLabels:
         source=source,
         lines=np.array(lines, dtype=np.int64),
     )
-
-
-def _split_lists(fields: Sequence[str]) -> Iterator[str]:
-    for field in fields:
-        for label in LIST_SEPARATORS.split(field):
-            if label.strip(" \t"):
-                yield label.strip(" \t")
 
 
 def _read_wide(source: str, rows: Sequence[_Row]) -> RawLabels:

@@ -15,6 +15,7 @@ from metatne.errors import GraphError, LabelError
 from metatne.graph.node_ids import id_array
 from metatne.graph.raw import RawEdges, RawLabels
 from metatne.graph.readers.graphml import LABELS
+from metatne.graph.readers.label_states import split_labels
 from metatne.graph.readers.matrices import labels_from_matrix
 from metatne.graph.readers.tables import labels_from_mapping
 
@@ -61,18 +62,16 @@ def read_networkx(
         nodes=ids,
     )
     attribute = label_attribute or LABELS
-    held = {node: _split(value) for node, value in graph.nodes(data=attribute) if value is not None}
+    held = {
+        node: split_labels(value) if isinstance(value, str) else value
+        for node, value in graph.nodes(data=attribute)
+        if value is not None
+    }
     if held:
         return edges, labels_from_mapping(held, source=f"node attribute {attribute!r}")
     if label_attribute is not None:
         raise LabelError(f"no node of the NetworkX graph has the attribute {label_attribute!r}")
     return edges, None
-
-
-def _split(value: object) -> object:
-    if isinstance(value, str):
-        return [part.strip() for part in value.replace("|", ";").split(";") if part.strip()]
-    return value
 
 
 def read_pyg(data: Any, *, weighted: bool | None = None) -> tuple[RawEdges, RawLabels | None]:

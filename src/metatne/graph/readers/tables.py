@@ -22,6 +22,7 @@ from metatne.graph.readers.columns import (
     name_edge_columns,
 )
 from metatne.graph.readers.label_states import (
+    LABEL_SEPARATOR,
     STATE,
     ambiguous,
     cell_state,
@@ -29,8 +30,6 @@ from metatne.graph.readers.label_states import (
     wide_labels,
 )
 from metatne.graph.readers.text import BadLines, wrong_file
-
-LIST_PATTERN = "[;|]"
 
 
 def read_parquet(path: Path) -> pa.Table:
@@ -204,7 +203,9 @@ def _lists(table: pa.Table, nodes: pa.Array, source: str) -> RawLabels:
     values = table.column(1).combine_chunks()
     kind = values.type
     if is_text(kind):
-        values = pc.split_pattern_regex(values.cast(pa.large_string()), pattern=LIST_PATTERN)
+        values = pc.split_pattern_regex(
+            values.cast(pa.large_string()), pattern=LABEL_SEPARATOR.pattern
+        )
     elif not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         raise wrong_file(source, "lists of labels in the second column", str(kind))
     rows, labels = pc.list_parent_indices(values), pc.list_flatten(values)
