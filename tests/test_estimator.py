@@ -40,7 +40,7 @@ def test_the_constructor_stores_and_does_nothing_else() -> None:
     params = model.get_params()
     assert (params["dim"], params["meta_rate"]) == (8, 0.5)
     assert model.get_params(deep=False) == params
-    assert model.trained_ is None
+    assert not hasattr(model, "trained_")
 
 
 def test_bad_settings_are_refused_at_once() -> None:
@@ -71,7 +71,12 @@ def test_scikit_learns_clone(fitted: MetaTNE) -> None:
     copy = clone(fitted)
     assert copy is not fitted
     assert copy.get_params() == fitted.get_params()
-    assert copy.trained_ is None
+    assert not hasattr(copy, "trained_")
+
+
+def test_scikit_learn_can_ask_whether_it_is_fitted(fitted: MetaTNE) -> None:
+    assert fitted.__sklearn_is_fitted__()
+    assert not clone(fitted).__sklearn_is_fitted__()
 
 
 def test_repr_shows_what_is_not_default() -> None:
@@ -102,9 +107,9 @@ def test_fit_returns_the_model_and_what_it_learned(fitted: MetaTNE, planted: Gra
     assert list(fitted.history_.columns) == [
         *("step", "tau", "structural_loss", "meta_loss", "auc", "f1", "seconds")
     ]
-    assert fitted.history_["step"].tolist() == [10, 20, 30]
+    assert fitted.history_["step"].tolist() == [0, 10, 20, 30]
     assert fitted.num_steps_ == 30
-    assert fitted.best_step_ in (10, 20, 30)
+    assert fitted.best_step_ in (0, 10, 20, 30)
 
 
 def test_what_was_learned_cannot_be_changed_by_accident(fitted: MetaTNE) -> None:
@@ -127,7 +132,6 @@ def test_fitting_again_starts_anew(planted: Graph, small_settings: dict[str, Any
 
 def test_labels_are_split_into_known_and_validation(fitted: MetaTNE, planted: Graph) -> None:
     trained = fitted.trained_
-    assert trained is not None
     assert len(trained.validation_labels) == 2
     assert sorted(trained.known_labels + trained.validation_labels) == sorted(planted.labels.names)
 
@@ -135,14 +139,12 @@ def test_labels_are_split_into_known_and_validation(fitted: MetaTNE, planted: Gr
 def test_a_given_split_is_used(planted: Graph, small_settings: dict[str, Any]) -> None:
     split = LabelSplit(known=np.array([4, 2]), validation=np.array([7]), test=np.array([1]))
     model = MetaTNE(**(small_settings | {"num_steps": 2})).fit(planted, split=split)
-    assert model.trained_ is not None
     assert model.trained_.known_labels == ["label-4", "label-2"]
     assert model.trained_.validation_labels == ["label-7"]
 
 
 def test_labels_with_too_few_holders_are_left_out(friends: Graph, sociable: MetaTNE) -> None:
     trained = sociable.trained_
-    assert trained is not None
     assert sorted(trained.known_labels + trained.validation_labels) == ["left", "right"]
 
 

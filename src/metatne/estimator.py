@@ -182,6 +182,12 @@ class MetaTNE:
             )
         return self.trained_
 
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks every estimator for; only it calls this, so it is there."""
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
+
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is something learned; scikit-learn's tools ask by this name."""
         return "trained_" in self.__dict__

@@ -33,11 +33,9 @@ def after(num_calls: int) -> Callable[[], bool]:
 
 
 def assert_same_training(ours: MetaTNE, theirs: MetaTNE) -> None:
-    assert ours.trained_ is not None
-    assert theirs.trained_ is not None
-    mine, other = (m.trained_.network.state_dict() for m in (ours, theirs) if m.trained_)
+    mine, other = (model.trained_.network.state_dict() for model in (ours, theirs))
     assert [name for name in mine if not torch.equal(mine[name], other[name])] == []
-    assert ours.trained_.best_step == theirs.trained_.best_step
+    assert ours.best_step_ == theirs.best_step_
     history = [model.history_.drop(columns="seconds") for model in (ours, theirs)]
     assert history[0].equals(history[1])
 
@@ -53,10 +51,10 @@ def test_stopped_and_resumed_is_as_if_never_stopped(
     """At the first step, at a validation, twice between validations, and after the last step."""
     checkpoint = tmp_path / "checkpoint.safetensors"
     model = MetaTNE(**small_settings)
-    for stop in stops:
+    for number, stop in enumerate(stops):
         with pytest.raises(Stopped):
-            model.fit(planted, checkpoint=checkpoint, resume=True, should_stop=after(stop))
-        assert model.trained_ is None
+            model.fit(planted, checkpoint=checkpoint, resume=number > 0, should_stop=after(stop))
+        assert not hasattr(model, "trained_")
         torch.rand(7)  # another process would draw other numbers
     model = MetaTNE(**small_settings).fit(planted, checkpoint=checkpoint, resume=True)
     assert_same_training(model, fitted)
@@ -74,12 +72,21 @@ def test_without_resume_training_starts_anew(
     assert_same_training(again, MetaTNE(**other).fit(planted))
 
 
-def test_resume_without_a_checkpoint_starts_anew(
+def test_there_must_be_something_to_resume(
     planted: Graph, small_settings: dict[str, Any], tmp_path: Path
 ) -> None:
-    settings = small_settings | {"num_steps": 5}
-    model = MetaTNE(**settings).fit(planted, checkpoint=tmp_path / "none", resume=True)
-    assert_same_training(model, MetaTNE(**settings).fit(planted))
+    for checkpoint in (None, tmp_path / "nothing"):
+        with pytest.raises(ConfigError, match=f"resume: there is no checkpoint at {checkpoint}"):
+            MetaTNE(**small_settings).fit(planted, checkpoint=checkpoint, resume=True)
+
+
+def test_a_training_may_be_stopped_without_a_checkpoint(
+    planted: Graph, small_settings: dict[str, Any]
+) -> None:
+    model = MetaTNE(**small_settings)
+    with pytest.raises(Stopped):
+        model.fit(planted, should_stop=after(3))
+    assert not hasattr(model, "trained_")
 
 
 def test_checkpoints_come_now_and_then(

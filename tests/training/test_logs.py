@@ -22,8 +22,7 @@ def test_every_validation_is_a_line_and_a_point(
         model = MetaTNE(**small_settings).fit(planted, observers=[log])
     lines = (directory / "training.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
-    assert model.trained_ is not None
-    assert [row["step"] for row in rows] == [10, 20, 30]
+    assert [row["step"] for row in rows] == [0, 10, 20, 30]
     assert [{k: v for k, v in row.items() if k != "is_best"} for row in rows] == (
         model.trained_.history
     )
@@ -47,13 +46,47 @@ def test_a_line_is_there_before_the_next_step(tmp_path: Path) -> None:
         assert len((tmp_path / "training.jsonl").read_text().splitlines()) == 1
 
 
-def test_a_resumed_training_adds_to_the_log(tmp_path: Path) -> None:
-    for step in (1, 2):
-        with DirectoryLog(tmp_path) as log:
+def steps_in(directory: Path) -> list[int]:
+    lines = (directory / "training.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["step"] for line in lines]
+
+
+def write_log(directory: Path, *steps: int) -> None:
+    with DirectoryLog(directory) as log:
+        for step in steps:
             log.on_validation(validation_at(step), is_best=False)
+
+
+def test_a_resumed_training_goes_on_from_its_first_line(tmp_path: Path) -> None:
+    """What was logged after the checkpoint, before the training broke off, is done again."""
+    write_log(tmp_path, 0, 10, 20, 30)
+    write_log(tmp_path, 20, 30, 40)
+    assert steps_in(tmp_path) == [0, 10, 20, 30, 40]
+    write_log(tmp_path, 0, 10)
+    assert steps_in(tmp_path) == [0, 10]
+
+
+def test_half_a_line_is_dropped(tmp_path: Path) -> None:
+    write_log(tmp_path, 0, 10)
+    with (tmp_path / "training.jsonl").open("a") as file:
+        file.write('{"step": 2')
+    write_log(tmp_path, 20)
+    assert steps_in(tmp_path) == [0, 10, 20]
+
+
+def test_a_log_without_a_validation_leaves_what_is_there(tmp_path: Path) -> None:
+    write_log(tmp_path, 0, 10)
+    write_log(tmp_path)
+    assert steps_in(tmp_path) == [0, 10]
+
+
+def test_a_training_that_goes_back_replaces_what_it_had_logged(tmp_path: Path) -> None:
+    for steps in ((0, 1, 2, 3), (2, 3)):  # killed after 3, resumed from a checkpoint at 1
+        with DirectoryLog(tmp_path) as log:
+            for step in steps:
+                log.on_validation(validation_at(step), is_best=False)
     lines = (tmp_path / "training.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in lines] == [1, 2]
-    assert json.loads(lines[0])["meta_loss"] is None
+    assert [json.loads(line)["step"] for line in lines] == [0, 1, 2, 3]
 
 
 def test_files_are_closed_when_training_fails(tmp_path: Path) -> None:
