@@ -8,6 +8,7 @@ import stat
 import sys
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -19,9 +20,10 @@ from typer.testing import CliRunner
 import metatne
 from cli.conftest import Town
 from cli.running import Run, settings
-from metatne.cli import app, console
+from metatne.cli import app, console, options
 from metatne.cli.command import Command
-from metatne.errors import ConfigError, FileFormatError, OutOfMemoryError, TrainingError
+from metatne.errors import ConfigError, FileFormatError, InputError, OutOfMemoryError, TrainingError
+from metatne.graph.store import Graph
 
 COMMANDS = [
     *(["demo"], ["datasets"], ["graph", "import"], ["graph", "info"]),
@@ -232,3 +234,21 @@ def test_a_download_draws_a_bar_that_ends(monkeypatch: pytest.MonkeyPatch) -> No
     progress(2000, 2000)
     progress(500, 500)  # a second file
     assert "2.0/2.0 kB" in screen.getvalue()
+
+
+@pytest.mark.parametrize("total", [None, 2000])
+def test_the_bar_of_a_download_that_breaks_off_is_taken_away(
+    run: Run, monkeypatch: pytest.MonkeyPatch, total: int | None
+) -> None:
+    screen = StringIO()
+    monkeypatch.setattr(console, "messages", Console(file=screen, width=80, force_terminal=True))
+
+    def break_off(reference: str, *, data_dir: object, progress: Any) -> Graph:
+        progress(1000, total)
+        raise InputError("the line went dead")
+
+    monkeypatch.setattr(options, "open_graph", break_off)
+    assert run("graph", "info", "ppi").code == 2
+    drawn = screen.getvalue()
+    assert "\x1b[?25l" in drawn  # the cursor is hidden while there is a bar
+    assert drawn.index("\x1b[?25h") < drawn.index("the line went dead")

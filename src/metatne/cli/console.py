@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
+from typing import Self
 
 import typer
 from rich.console import Console
@@ -125,10 +126,21 @@ def counting_progress(description: str, total: int) -> Iterator[Progress]:
 
 
 class DownloadProgress:
-    """A bar for one file; opened by the first call, so files already there draw nothing."""
+    """A bar for one file after the other; files already there draw nothing.
+
+    Used in a `with`, which takes the bar away whether the download ends well or not.
+    """
 
     def __init__(self) -> None:
         self._progress: Progress | None = None
+
+    def __enter__(self) -> Self:
+        """The observer itself; the bar comes with the first call."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop the bar if there is one."""
+        self._stop()
 
     def __call__(self, done_bytes: int, total_bytes: int | None) -> None:
         """So many bytes are there."""
@@ -146,5 +158,9 @@ class DownloadProgress:
         task = self._progress.tasks[0].id
         self._progress.update(task, completed=done_bytes, total=total_bytes)
         if total_bytes is not None and done_bytes >= total_bytes:
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._progress is not None:
             self._progress.stop()
             self._progress = None
