@@ -132,3 +132,16 @@ def test_mistakes_are_said_before_anything_is_trained(run: Run, packages: Graph)
     assert done.code == 2
     assert "--out: demo is not a directory" in done.err
     assert Tiny.num_fits == 0
+
+
+def test_a_model_with_other_settings_is_trained_again(run: Run, packages: Graph) -> None:
+    run("demo", "--label", TAG)
+    directory = Path("demo/game-[chess]:cat:-go")
+    visible = [label for label in range(6) if label != packages.labels.position(TAG)]
+    graph = packages.with_labels(packages.labels.select(visible))
+    MetaTNE(**(TINY | {"num_steps": 10})).fit(graph).save(directory, overwrite=True)
+    done = run("demo", "--label", TAG)
+    assert done.code == 0
+    assert f"training again: the model in {directory} was trained with other settings" in done.err
+    assert Tiny.num_fits == 2
+    assert MetaTNE.load(directory).config.num_steps == TINY["num_steps"]

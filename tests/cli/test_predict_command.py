@@ -112,7 +112,7 @@ def test_unknown_nodes_are_answered_with_the_nearest(run: Run, town: Town) -> No
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([], "positives: expected at least 1 node that holds the label, found none"),
+        ([], "name it with --positive NODE, or in a file with --support FILE"),
         (["-n", person(1)], "positives: expected at least 1 node"),
         (["-p", person(1), "-p", person(1)], f"found twice: '{person(1)}'"),
         (["-p", person(1), "-n", person(1)], f"found in both: '{person(1)}'"),

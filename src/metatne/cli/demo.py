@@ -71,8 +71,10 @@ def _train_without(graph: Graph, held_out: int, directory: Path) -> MetaTNE:
         except MetaTNEError as error:
             say(f"training again: {error}")
         else:
-            say(f"using the model in {directory}")
-            return model
+            if model.config == MetaTNE().config:
+                say(f"using the model in {directory}")
+                return model
+            say(f"training again: the model in {directory} was trained with other settings")
     say(f"{visible!r}")
     with training_progress() as progress:
         model = MetaTNE().fit(visible, observers=[progress])

@@ -110,6 +110,11 @@ def predict(
     """
     if support is not None and (positive or negative):
         raise SupportError("give the examples with --support, or with --positive and --negative")
+    if support is None and not positive:
+        raise SupportError(
+            "positives: expected at least 1 node that holds the label, found none; "
+            "name it with --positive NODE, or in a file with --support FILE"
+        )
     if output_file is not None:
         _check_output(output_file)
     positives, negatives = read_support(support) if support else (positive or [], negative or [])
