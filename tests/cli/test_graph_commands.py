@@ -153,10 +153,11 @@ def test_all_datasets_are_listed_a_line_each(run: Run, monkeypatch: pytest.Monke
     done = run("datasets")
     assert (done.code, done.err) == (0, "")
     header, *lines = done.out.splitlines()
-    assert header.split() == ["name", "nodes", "edges", "labels", "about"]
+    assert header.split() == ["name", "nodes", "edges", "labels", "source", "about"]
     assert [line.split()[0] for line in lines] == [dataset.name for dataset in list_datasets()]
     for line, dataset in zip(lines, list_datasets(), strict=True):
         assert f"{dataset.num_nodes:,}" in line
+        assert f" {dataset.home} " in line
         assert line.endswith(dataset.licence)
 
 

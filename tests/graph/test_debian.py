@@ -110,7 +110,7 @@ def test_tags_become_labels_with_three_states(index: Any) -> None:
         "role::shared-lib",
         "use::editing",
     )
-    held = {str(graph.node_ids[n]): labels.known_of(n) for n in range(graph.num_nodes)}
+    held = {str(graph.node_ids[n]): labels.held_by(n) for n in range(graph.num_nodes)}
     assert held["editor"] == [
         "interface::graphical",
         "interface::text-mode",
@@ -198,7 +198,7 @@ def test_an_embedded_package(embedded: Graph) -> None:
     (bash,) = embedded.node_ids.positions(["bash"])
     near = set(embedded.node_ids.take(embedded.neighbours(int(bash))))
     assert {"libc6", "base-files", "bash-completion", "bash-doc"} <= near
-    assert "implemented-in::c" in embedded.labels.known_of(int(bash))
+    assert "implemented-in::c" in embedded.labels.held_by(int(bash))
 
 
 def test_the_file_is_small() -> None:

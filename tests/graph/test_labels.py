@@ -53,8 +53,8 @@ def test_holders_and_counts(labels: Labels) -> None:
 
 
 def test_by_node(labels: Labels) -> None:
-    assert labels.known_of(0) == ["red", "green"]
-    assert labels.known_of(4) == []
+    assert labels.held_by(0) == ["red", "green"]
+    assert labels.held_by(4) == []
     matrix = labels.holds_matrix()
     assert matrix.dtype == np.float32
     assert matrix.toarray().tolist() == [[1, 1, 0], [0, 0, 0], [1, 0, 0], [1, 0, 0], [0, 0, 0]]
@@ -105,7 +105,7 @@ def test_no_labels() -> None:
     assert none.num_labels == 0
     assert none.holds_matrix().shape == (3, 0)
     assert none.states(np.zeros(0, int), np.zeros(0, int)).shape == (0,)
-    assert none.known_of(2) == []
+    assert none.held_by(2) == []
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -235,8 +235,9 @@ def _shown(value: Any) -> str:
 def datasets() -> None:
     """List the graphs that can be named instead of a directory."""
     table = Table(box=None, pad_edge=False)
-    for column in ("name", "nodes", "edges", "labels", "about"):
-        table.add_column(column, justify="left" if column in ("name", "about") else "right")
+    for column in ("name", "nodes", "edges", "labels", "source", "about"):
+        is_number = column in ("nodes", "edges", "labels")
+        table.add_column(column, justify="right" if is_number else "left")
     for dataset in list_datasets():
         where = "in the package" if not dataset.files else ", ".join(f.name for f in dataset.files)
         table.add_row(
@@ -244,6 +245,7 @@ def datasets() -> None:
             f"{dataset.num_nodes:,}",
             f"{dataset.num_edges:,}",
             f"{dataset.num_labels:,}",
+            dataset.home,
             f"{dataset.title} ({where}); {dataset.licence}",
         )
     show_table(table)

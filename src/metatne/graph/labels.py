@@ -256,7 +256,7 @@ class Labels:
         ones: Float32[np.ndarray, " pair"] = np.ones(len(labels), dtype=np.float32)
         return sp.csr_array((ones, labels, indptr), shape=(self.num_nodes, self.num_labels))
 
-    def known_of(self, node: int) -> list[str]:
+    def held_by(self, node: int) -> list[str]:
         """The names of the labels that `node` holds."""
         indptr, labels = self._by_node
         return [self.names[label] for label in labels[indptr[node] : indptr[node + 1]]]

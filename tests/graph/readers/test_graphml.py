@@ -39,7 +39,7 @@ def test_nodes_edges_weights_and_labels(tmp_path: Path) -> None:
     assert graph.weights is not None
     assert graph.weights.tolist() == [1, 1]  # an edge without a weight weighs 1, the larger stays
     assert graph.labels.names == ("x", "y")
-    assert graph.labels.known_of(0) == ["x", "y"]
+    assert graph.labels.held_by(0) == ["x", "y"]
     assert graph.report.num_isolated == 1
 
 

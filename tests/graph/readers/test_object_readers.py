@@ -26,7 +26,7 @@ def test_networkx() -> None:
     assert graph.weights is not None
     assert graph.weights.tolist() == [1, 2, 1, 2]
     assert graph.labels.names == ("x", "y", "z")
-    assert graph.labels.known_of(1) == ["x", "z"]
+    assert graph.labels.held_by(1) == ["x", "z"]
     assert read_graph(source, weighted=False).weights is None
     assert read_graph(source, {"b": ["q"]}).labels.names == ("q",)
 

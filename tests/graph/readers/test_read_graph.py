@@ -37,7 +37,7 @@ def test_edges_and_labels(edges: Path, tmp_path: Path) -> None:
     graph = read_graph(str(edges), tmp_path / "labels.txt")
     assert graph.name == "edges"
     assert graph.num_edges == 3
-    assert graph.labels.known_of(0) == ["x", "y"]
+    assert graph.labels.held_by(0) == ["x", "y"]
     assert graph.labels.states(3, 0) == 0
     assert read_graph(edges, directed=True, name="n").report.was_symmetrised
 
@@ -189,7 +189,7 @@ def test_mashup_labels() -> None:
     graph = read_graph(chain, path)
     assert graph.labels.num_labels == 28
     assert len(graph.labels.holds) == sum(len(line) - 1 for line in lines)
-    assert graph.labels.known_of(0) == ["21"]
+    assert graph.labels.held_by(0) == ["21"]
 
 
 def test_only_the_first_line_is_taken_for_a_header(edges: Path, tmp_path: Path) -> None:
