@@ -1,11 +1,13 @@
-"""Which device is chosen, and what is said of one that is not there."""
+"""Which device is chosen, what is said of one that is not there, and how many threads work."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from metatne.device import resolve_device
+from metatne.device import one_thread, resolve_device
 from metatne.errors import ConfigError
 
 
@@ -43,3 +45,30 @@ def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch, name: str) 
 def test_a_name_that_is_no_device(name: str) -> None:
     with pytest.raises(ConfigError, match=f"device: expected 'auto', 'cpu', .* found '{name}'"):
         resolve_device(name)
+
+
+def num_blas_threads() -> set[int]:
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_one_thread_and_then_as_many_as_before() -> None:
+    np.ones((2, 2)) @ np.ones((2, 2))
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        with threadpool_limits(2):
+            with one_thread():
+                assert torch.get_num_threads() == 1
+                assert num_blas_threads() == {1}
+            assert torch.get_num_threads() == 2
+            assert num_blas_threads() == {2}
+
+            def fail() -> None:
+                with one_thread():
+                    raise ValueError("on purpose")
+
+            with pytest.raises(ValueError, match="on purpose"):
+                fail()
+            assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

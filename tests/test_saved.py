@@ -49,8 +49,6 @@ def test_a_model_comes_back_as_it_was(fitted: MetaTNE, saved: Path, planted: Gra
     assert loaded.get_params() == fitted.get_params()
     assert loaded.history_.equals(fitted.history_)
     assert (loaded.best_step_, loaded.num_steps_) == (fitted.best_step_, fitted.num_steps_)
-    assert loaded.trained_ is not None
-    assert fitted.trained_ is not None
     assert loaded.trained_.known_labels == fitted.trained_.known_labels
     assert loaded.trained_.validation_labels == fitted.trained_.validation_labels
     assert set(loaded.trained_.known_labels).isdisjoint(loaded.trained_.validation_labels)

@@ -61,6 +61,7 @@ def test_nodes_in_pieces(
 ) -> None:
     tasks = tasks_of(1)
     monkeypatch.setattr("metatne.scoring.TOKENS_PER_PIECE", tokens)
+    monkeypatch.setattr("metatne.scoring.QUERIES_PER_PIECE", 1)
     network.train()
     scores = score_nodes(network, tasks.positives[0], tasks.negatives[0], tasks.queries[0])
     np.testing.assert_allclose(scores, score_tasks(network, tasks)[0], rtol=1e-4, atol=1e-5)
@@ -80,10 +81,28 @@ def test_the_work_in_hand_is_bounded(
 
     monkeypatch.setattr(MetaTNENetwork, "forward", watch)
     monkeypatch.setattr("metatne.scoring.TOKENS_PER_PIECE", 100)
+    monkeypatch.setattr("metatne.scoring.QUERIES_PER_PIECE", 5)
     score_nodes(network, np.arange(3), np.arange(3, 7), np.arange(7, NUM_NODES))
     score_tasks(network, tasks_of(5))
     assert max(seen) <= 100
     assert len(seen) == 4 + 5
+
+
+def test_many_supports_are_not_worked_on_for_one_query_at_a_time(
+    network: MetaTNENetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    num_queries = []
+    forward = MetaTNENetwork.forward
+
+    def watch(self: MetaTNENetwork, *parts: torch.Tensor) -> torch.Tensor:
+        num_queries.append(parts[2].shape[1])
+        return forward(self, *parts)
+
+    monkeypatch.setattr(MetaTNENetwork, "forward", watch)
+    monkeypatch.setattr("metatne.scoring.TOKENS_PER_PIECE", 10)
+    monkeypatch.setattr("metatne.scoring.QUERIES_PER_PIECE", 8)
+    score_nodes(network, np.arange(15), np.arange(15, 30), np.arange(30, NUM_NODES))
+    assert num_queries == [8, 8, 4]
 
 
 def test_no_candidates_have_no_scores(network: MetaTNENetwork) -> None:

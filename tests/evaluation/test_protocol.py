@@ -13,6 +13,7 @@ from jaxtyping import Float
 from metatne.config import preset
 from metatne.errors import ConfigError, LabelError
 from metatne.evaluation.protocol import (
+    METHODS,
     TrialSettings,
     hide_test_labels,
     method_settings,
@@ -50,7 +51,7 @@ class Oracle:
 
 @pytest.fixture
 def oracle(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Oracle]]:
-    monkeypatch.setattr("metatne.evaluation.protocol.MetaTNE", Oracle)
+    monkeypatch.setitem(METHODS, "metatne", Oracle)
     monkeypatch.setattr(Oracle, "noise", 0.0)
     yield Oracle
     Oracle.seen.clear()
@@ -114,7 +115,7 @@ def test_test_tasks_are_the_trials(planted: Graph, oracle: type[Oracle]) -> None
 def test_settings_of_a_method() -> None:
     settings = TrialSettings("metatne", "paper", positives=10, negatives=40)
     assert settings.num_tasks == 1_000
-    assert not settings.draws_label_zero
+    assert settings.draws_label_zero
     assert settings.shape == TaskShape(10, 40, 10, 40)
     given = method_settings(settings, "ppi", trial=3)
     assert given == preset("paper", "ppi") | {"positives": 10, "negatives": 40, "seed": 3}

@@ -12,7 +12,6 @@ from metatne.errors import TrainingError
 from metatne.evaluation.protocol import TrialResult, TrialSettings
 from metatne.evaluation.results import ResultsFile
 from metatne.evaluation.runner import evaluate
-from metatne.graph.planted import planted_graph
 from metatne.graph.store import Graph
 
 SETTINGS = TrialSettings("metatne", "default", positives=4, negatives=6, num_tasks=20)
@@ -84,7 +83,7 @@ def test_finished_trials_are_not_run_again(
         {"num_tasks": 21},
         {"settings": (("dim", 64),)},
         {"preset": "paper"},
-        {"draws_label_zero": True},
+        {"draws_label_zero": False},
     ],
 )
 def test_other_settings_are_other_trials(
@@ -114,17 +113,3 @@ def test_a_failed_trial_leaves_the_finished_ones(
     with pytest.raises(TrainingError, match="on purpose"):
         evaluate(saved_graph, SETTINGS, [1, 13, 2], results=results)
     assert [row["trial"] for row in results.rows()] == [1]
-
-
-def test_another_protocol_or_another_graph_is_another_trial(
-    saved_graph: str, trials_run: list[int], tmp_path: Path
-) -> None:
-    results = ResultsFile(tmp_path / "results.jsonl")
-    evaluate(saved_graph, SETTINGS, [1], results=results)
-    evaluate(saved_graph, replace(SETTINGS, draws_label_zero=True), [1], results=results)
-    other = planted_graph(80, num_labels=10, seed=9).graph
-    other.name = Graph.open(saved_graph).name
-    other.save(tmp_path / "other")
-    evaluate(str(tmp_path / "other"), SETTINGS, [1], results=results)
-    assert trials_run == [1, 1, 1]
-    assert len({row["config_hash"] for row in results.rows()}) == 3
