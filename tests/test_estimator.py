@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from scipy.special import expit
 from sklearn.base import clone
 
@@ -125,6 +126,23 @@ def test_fitting_again_starts_anew(planted: Graph, small_settings: dict[str, Any
     model = MetaTNE(**(small_settings | {"num_steps": 5}))
     first = model.fit(planted).embeddings_
     assert np.array_equal(model.fit(planted).embeddings_, first)
+
+
+def test_training_takes_one_thread(planted: Graph, small_settings: dict[str, Any]) -> None:
+    seen: list[int] = []
+
+    def look() -> bool:
+        seen.append(torch.get_num_threads())
+        return False
+
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        MetaTNE(**(small_settings | {"num_steps": 2})).fit(planted, should_stop=look)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert seen == [1, 1]
 
 
 # Which labels are trained on.

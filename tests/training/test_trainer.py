@@ -173,6 +173,20 @@ def test_the_spectral_start_is_added_to_the_random_one(
     torch.testing.assert_close(added.square().mean(dim=1), torch.ones(300), rtol=1e-3, atol=0)
 
 
+def test_the_spectral_start_knows_the_known_labels_alone(
+    planted: Graph, small_settings: dict[str, Any]
+) -> None:
+    """With validation labels in it, the validation would choose what has learned nothing."""
+
+    def start(known: list[int], validation: int) -> Tensor:
+        split = LabelSplit(np.array(known), np.array([validation]), np.arange(0))
+        trainer = Trainer(planted, split, make_config(small_settings))
+        return trainer.network.embeddings.detach()
+
+    assert torch.equal(start([1, 2], 7), start([1, 2], 8))
+    assert not torch.equal(start([1, 2], 7), start([1, 3], 7))
+
+
 def test_structural_steps_leave_the_transformation(
     planted: Graph, small_settings: dict[str, Any]
 ) -> None:
