@@ -39,8 +39,9 @@ def resolve_device(name: str = "auto") -> torch.device:
 def one_thread() -> Iterator[None]:
     """Inside the block, PyTorch and BLAS work with one thread.
 
-    Training is many small steps: a second thread gains little on an idle machine, loses
-    15 to 50 times on a busy one, and would make results depend on the number of threads.
+    Training and scoring are many small steps: a second thread gains little on an idle
+    machine, loses 15 to 50 times on a busy one, and would make results depend on the number
+    of threads.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)

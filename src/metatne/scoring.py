@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Float32, Int64
 
+from metatne.device import one_thread
 from metatne.model import MetaTNENetwork
 from metatne.sampling.tasks import Tasks
 
@@ -17,6 +18,7 @@ QUERIES_PER_PIECE = 32
 
 
 @torch.inference_mode()
+@one_thread()
 def score_tasks(network: MetaTNENetwork, tasks: Tasks) -> Float32[np.ndarray, "task query"]:
     """Log-odds of every query of every task."""
     tokens_per_task = tasks.queries.shape[1] * (
@@ -37,6 +39,7 @@ def score_tasks(network: MetaTNENetwork, tasks: Tasks) -> Float32[np.ndarray, "t
 
 
 @torch.inference_mode()
+@one_thread()
 def score_nodes(
     network: MetaTNENetwork,
     positives: Int64[np.ndarray, " positive"],
