@@ -90,11 +90,11 @@ def _row_key(graph: Graph, settings: TrialSettings, trial: int) -> dict[str, Any
         "negatives": settings.negatives,
         "tasks": settings.num_tasks,
         "trial": trial,
-        "config_hash": _config_hash(graph, settings, trial),
+        "config_hash": config_hash(graph, settings, trial),
     }
 
 
-def _config_hash(graph: Graph, settings: TrialSettings, trial: int) -> str:
+def config_hash(graph: Graph, settings: TrialSettings, trial: int) -> str:
     """Names all that a row's other fields do not say: settings, label 0, the very graph."""
     config = make_config(method_settings(settings, graph.name, trial))
     text = f"{config.hash()}/{settings.draws_label_zero}/{graph.fingerprint}"
