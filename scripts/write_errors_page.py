@@ -38,7 +38,7 @@ page is made by running the commands. The rules are the same everywhere:
 
 - a message names the file and line, or the option, what was expected and what was found;
 - several mistakes in one file are shown together, ten at most;
-- where a name is unknown, the nearest ones are suggested;
+- where you ask for a name that is unknown, the nearest ones are suggested;
 - nothing is written unless all of it can be;
 - the exit code is 2 for a mistake in the input and 1 for a run that failed.
 

@@ -76,12 +76,16 @@ def test_jobs_change_no_number(run: Run, town: Town) -> None:
     assert len(one) == 2
 
 
-def test_the_first_label_is_drawn_on_request(run: Run, town: Town) -> None:
+def test_the_first_label_is_drawn_unless_skipped(run: Run, town: Town) -> None:
     trial = next(trial for trial in range(1, 50) if 0 in paper_split(10, trial).test)
     evaluate = ("evaluate", town.graph, *SHAPE, *settings(num_steps=20), "--trials", trial)
-    assert run(*evaluate, "--out", "without.jsonl").code == 0
+    assert run(*evaluate, "--out", "plain.jsonl").code == 0
+    assert run(*evaluate, "--out", "without.jsonl", "--skip-label-zero").code == 0
     assert run(*evaluate, "--out", "with.jsonl", "--draw-label-zero").code == 0
-    assert _rows("without.jsonl")[0]["auc"] != _rows("with.jsonl")[0]["auc"]
+    plain, without, drawn = (
+        _rows(f"{name}.jsonl")[0]["auc"] for name in ("plain", "without", "with")
+    )
+    assert plain == drawn != without
 
 
 def test_ctrl_c_stops_the_workers_too(run: Run, town: Town) -> None:

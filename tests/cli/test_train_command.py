@@ -46,6 +46,7 @@ def test_a_model_from_ones_own_graph(run: Run, town: Town) -> None:
     assert "Graph('town': 150 nodes" in done.err
     assert "of memory" in done.err
     assert [line.split(":")[0] for line in done.err.splitlines() if line.startswith("step")] == [
+        "step 0",
         "step 10",
         "step 20",
         "step 30",
@@ -167,7 +168,7 @@ def test_the_log_directory_gets_both_kinds(run: Run, town: Town) -> None:
     done = run("train", town.graph, "--out", "m", "--log-dir", "logs/m", *settings())
     assert done.code == 0
     lines = [json.loads(line) for line in Path("logs/m/training.jsonl").read_text().splitlines()]
-    assert [line["step"] for line in lines] == [10, 20, 30, 40]
+    assert [line["step"] for line in lines] == [0, 10, 20, 30, 40]
     assert {"auc", "f1", "tau", "structural_loss", "meta_loss", "is_best"} <= set(lines[0])
     assert len(list(Path("logs/m").glob("events.out.tfevents*"))) == 1
 

@@ -200,6 +200,12 @@ def import_graph(
     graph.save(out, overwrite=overwrite)
     for line in graph.report.lines():
         say(line)
+    num_bare = graph.num_nodes - graph.labels.num_annotated
+    if graph.labels.num_labels and num_bare and not unlisted_unknown:
+        say(
+            f"{num_bare:,} nodes have no label and count as lacking all of them; "
+            "if nobody looked at them, import with --unlisted-unknown"
+        )
     say(f"stored {graph!r} in {out}")
 
 
@@ -219,7 +225,7 @@ def show_info(
     for key, value in summary.items():
         show(f"{key.replace('_', ' '):{width}}  {_shown(value)}")
     for line in loaded.report.lines():
-        say(line)
+        say(f"when it was imported: {line}")
 
 
 def _shown(value: Any) -> str:

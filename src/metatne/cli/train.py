@@ -90,6 +90,11 @@ def train(
         f"saved {out}: step {model.best_step_} of {model.num_steps_}, "
         f"validation AUC {best['auc']:.3f}, F1 {best['f1']:.3f}"
     )
+    if model.best_step_ == 0:
+        say(
+            "no step beat the start on the validation labels, so the start was kept: it knows the "
+            "graph and the known labels, and there were too few of them to learn more from"
+        )
 
 
 def _fit(

@@ -203,6 +203,17 @@ class Labels:
         """How many pairs of a node and a label are unknown."""
         return sum(self.num_nodes - self.num_known(label) for label in range(self.num_labels))
 
+    @cached_property
+    def num_annotated(self) -> int:
+        """Nodes of which something is said: that they hold a label, or that it is unknown."""
+        touched = np.zeros(self.num_nodes, dtype=bool)
+        for pairs in (self.holds, self.unknown, self.lacks):
+            if pairs is not None:
+                touched[pairs.nodes] = True
+        if self.unannotated is not None:
+            touched |= self.unannotated
+        return int(touched.sum())
+
     def states(self, nodes: ArrayLike, labels: ArrayLike) -> Int8[np.ndarray, "*shape"]:
         """The state of each (node, label), the two broadcast against each other."""
         both = np.broadcast_arrays(
