@@ -195,3 +195,13 @@ def test_a_first_line_that_may_be_a_header_is_pointed_at(run: Run) -> None:
     assert "edges.csv:1 ('gene_a,gene_b') was read as a header; --no-header if" in done.err
     Path("edges.csv").write_text("a,b\nb,c\n")
     assert "header" not in run("graph", "import", "edges.csv", "--out", "k").err
+
+
+def test_nodes_without_any_label_are_pointed_out(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("ann,bob\nbob,cat\ncat,dan\n", encoding="utf-8")
+    (tmp_path / "l.csv").write_text("ann,jazz\nbob,jazz\n", encoding="utf-8")
+    importing = ("graph", "import", tmp_path / "e.csv", "--labels", tmp_path / "l.csv")
+    done = run(*importing, "--out", tmp_path / "plain")
+    assert "2 nodes have no label and count as lacking all of them" in done.err
+    done = run(*importing, "--out", tmp_path / "unknown", "--unlisted-unknown")
+    assert "count as lacking" not in done.err
