@@ -12,7 +12,7 @@ import pytest
 
 import metatne
 from metatne import errors
-from metatne.errors import BadLine, FileFormatError, MissingExtraError, UnknownNodeError
+from metatne.errors import BadLine, FileFormatError, UnknownNodeError
 
 ERRORS: list[Any] = [
     kind
@@ -98,11 +98,6 @@ def test_unknown_nodes_come_with_what_was_meant() -> None:
     assert str(many).splitlines()[-1] == "… and 2 more unknown nodes"
 
 
-def test_a_missing_extra_says_how_to_get_it() -> None:
-    error = MissingExtraError("networkx", "networkx", "Reading GraphML")
-    assert "pip install 'metatne[networkx]'" in str(error)
-
-
 def test_a_bad_file_as_a_whole_has_no_line() -> None:
     error = FileFormatError("edges.txt", [BadLine(0, "edges", "nothing")])
     assert str(error) == "edges.txt: expected edges, found nothing"
@@ -112,7 +107,6 @@ def one_of_each() -> list[errors.MetaTNEError]:
     special: dict[type[errors.MetaTNEError], errors.MetaTNEError] = {
         FileFormatError: FileFormatError("edges.txt", [BadLine(3, "a number", "'x'")]),
         UnknownNodeError: UnknownNodeError({"ana": ["anna"]}),
-        MissingExtraError: MissingExtraError("networkx", "networkx", "Reading GraphML"),
     }
     return [special.get(kind) or kind("what went wrong") for kind in ERRORS]
 
@@ -123,8 +117,3 @@ def test_errors_cross_from_worker_processes(error: errors.MetaTNEError) -> None:
     assert type(crossed) is type(error)
     assert str(crossed) == str(error)
     assert vars(crossed) == vars(error)
-
-
-def test_scikit_learn_knows_an_unfitted_model() -> None:
-    with pytest.raises((ValueError, AttributeError)):
-        raise errors.NotFittedError

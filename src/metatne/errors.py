@@ -12,7 +12,6 @@ MetaTNEError
 │   ├── DatasetError          a data set that is not there, or not what it should be
 │   ├── ModelFormatError      a saved model that cannot be read
 │   ├── OutputExistsError     an output that would overwrite something
-│   ├── MissingExtraError     an optional package that is not installed
 │   └── NotFittedError        a model that was asked before it was fitted
 └── RunError                  the run failed, not the input; exits with 1
     ├── OutOfMemoryError      the run would not fit into memory, so it was not started
@@ -122,16 +121,6 @@ class ModelFormatError(InputError):
 
 class OutputExistsError(InputError):
     """An output that would overwrite something."""
-
-
-class MissingExtraError(InputError):
-    """An optional package that is not installed."""
-
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package {package!r}, which is not installed; "
-            f"install it with: pip install 'metatne[{extra}]'"
-        )
 
 
 class NotFittedError(InputError, ValueError, AttributeError):

@@ -92,8 +92,8 @@ def train(
     )
     if model.best_step_ == 0:
         say(
-            "no step beat the start on the validation labels, so the start was kept: it knows the "
-            "graph and the known labels, and there were too few of them to learn more from"
+            "no step beat the start on the validation labels, so the start was kept: "
+            "there were too few labels, or too few steps, to learn more"
         )
 
 
