@@ -6,6 +6,8 @@ import importlib.metadata
 import inspect
 import pickle
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -32,7 +34,19 @@ def test_the_names_of_the_package() -> None:
     ]
     for name in metatne.__all__:
         assert hasattr(metatne, name)
+        assert name in dir(metatne)
+    assert not hasattr(metatne, "Metatne")
     assert metatne.__version__ == importlib.metadata.version("metatne")
+
+
+def test_the_package_is_imported_in_no_time() -> None:
+    """PyTorch and its like come with the first name that needs them."""
+    code = "import metatne, sys; before = set(sys.modules); metatne.Graph; print(*before)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "metatne" in loaded
+    assert not {"torch", "numpy", "pandas", "pyarrow"} & set(loaded)
 
 
 def test_what_an_estimator_offers() -> None:

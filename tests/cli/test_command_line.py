@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import metatne
 from cli.conftest import Town
-from cli.running import Run, settings
+from cli.running import Run, run_process, settings
 from metatne.cli import app, console, options
 from metatne.cli.command import Command
 from metatne.errors import ConfigError, FileFormatError, InputError, OutOfMemoryError, TrainingError
@@ -55,9 +55,30 @@ def test_every_parameter_is_explained(run: Run, command: list[str]) -> None:
 
 
 def test_commands_are_listed_in_the_order_of_their_use(run: Run) -> None:
-    lines = run("--help").out.split("Commands:\n")[1].splitlines()
-    listed = [line.split()[0] for line in lines if line.startswith("  ")][:6]
-    assert listed == ["demo", "datasets", "graph", "train", "predict", "evaluate"]
+    lines = run("--help").out.split("Commands:\n")[1].split("\n\n")[0].splitlines()
+    listed = dict(line.strip().split("  ", 1) for line in lines)
+    assert list(listed) == ["demo", "datasets", "graph", "train", "predict", "evaluate"]
+    for name, summary in listed.items():  # written down, so that the help imports no command
+        assert run(name, "--help").out.splitlines()[2].strip() == summary.strip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        (["--help"], {"torch", "numpy", "pandas", "pyarrow", "scipy", "pydantic", "numba"}),
+        (["--version"], {"torch", "numpy", "pandas", "pyarrow", "scipy", "pydantic", "numba"}),
+        (["datasets"], {"torch", "numba"}),
+        (["graph", "import", "--help"], {"torch", "numba"}),
+    ],
+)
+def test_commands_wait_only_for_what_they_need(
+    tmp_path: Path, arguments: list[str], heavy: set[str]
+) -> None:
+    loaded = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
+    done = run_process(*arguments, cwd=tmp_path, before=loaded)
+    assert done.code == 0
+    assert "metatne.cli.app" in done.err.split()
+    assert not heavy & set(done.err.split())
 
 
 def test_what_is_required_is_in_the_usage(run: Run) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from cli.conftest import Town
 from cli.running import Run, files_up_to, run_process, settings
-from metatne.cli.console import TrainingProgress
+from metatne.cli.training_bar import TrainingProgress
 from metatne.estimator import MetaTNE
 from metatne.saved import WEIGHTS
 from metatne.training import memory
@@ -20,7 +20,7 @@ from metatne.training.checkpoint import Checkpointer
 
 SIGNAL_AT_STEP = """
 import os
-from metatne.cli.console import TrainingProgress
+from metatne.cli.training_bar import TrainingProgress
 from metatne.training.checkpoint import Checkpointer
 
 os.fsync = lambda file: None  # a crash of the machine is not what is tested, and it is slow

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, Any
 
@@ -10,36 +12,49 @@ import typer
 from typer.core import TyperGroup
 
 import metatne
-from metatne.cli import demo, evaluate, graph, predict, train
-from metatne.cli.command import HELP_NAMES, Command
+from metatne.cli.command import new_app
 from metatne.cli.console import show
 
-_ORDER = ("demo", "datasets", "graph", "train", "predict", "evaluate")
+SUMMARIES = {
+    "demo": "Find a tag of Debian's packages again, from ten examples.",
+    "datasets": "List the graphs that can be named instead of a directory.",
+    "graph": "Import a graph of your own, or look at one.",
+    "train": "Learn from a graph and its known labels, and save the model.",
+    "predict": "Rank the nodes for a novel label, from a few examples.",
+    "evaluate": "Score a method on labels it has never seen.",
+}
+"""The commands in the order of their use; `metatne.cli.NAME` has the `app` of each."""
 
 
-class _InOrder(TyperGroup):
-    """Commands in the order in which they are used; Typer would put groups last."""
+class _CommandsOnDemand(Mapping[str, Any]):
+    """The commands by name, each imported when it is asked for: PyTorch alone takes seconds."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The names of the commands."""
-        return sorted(super().list_commands(ctx), key=_ORDER.index)
+    def __getitem__(self, name: str) -> Any:
+        if name not in SUMMARIES:
+            raise KeyError(name)
+        return typer.main.get_command(import_module(f"metatne.cli.{name}").app)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SUMMARIES)
+
+    def __len__(self) -> int:
+        return len(SUMMARIES)
 
 
-app = typer.Typer(
-    name="metatne",
-    cls=_InOrder,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings=HELP_NAMES,
-)
-app.command("demo", cls=Command, epilog=demo.EXAMPLE)(demo.demo)
-app.command("datasets", cls=Command)(graph.datasets)
-app.command("train", cls=Command, epilog=train.EXAMPLE)(train.train)
-app.command("predict", cls=Command, epilog=predict.EXAMPLE)(predict.predict)
-app.command("evaluate", cls=Command, epilog=evaluate.EXAMPLE)(evaluate.evaluate)
-app.add_typer(graph.app, name="graph")
+class _LazyGroup(TyperGroup):
+    """A group whose help does not need its commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = _CommandsOnDemand()
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands and what they are for."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(SUMMARIES.items()))
+
+
+app = new_app(name="metatne", cls=_LazyGroup, no_args_is_help=True)
 
 
 def _show_version(is_asked: bool) -> bool:

@@ -11,8 +11,6 @@ from typer.core import TyperCommand
 from metatne.cli.console import fail
 from metatne.errors import InputError, MetaTNEError
 
-HELP_NAMES = {"help_option_names": ["-h", "--help"]}
-
 FAILED, MISTAKE = 1, 2
 """Exit codes; a run that ends well has 0."""
 
@@ -23,6 +21,17 @@ _MISTAKES = (
     NotADirectoryError,
     PermissionError,
 )
+
+
+def new_app(**settings: Any) -> typer.Typer:
+    """A Typer without commands yet, with what all of ours have in common."""
+    return typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **settings,
+    )
 
 
 class Command(TyperCommand):

@@ -11,8 +11,10 @@ import pandas as pd
 import typer
 from rich.table import Table
 
-from metatne.cli.console import say, show, show_table, training_progress
+from metatne.cli.command import Command, new_app
+from metatne.cli.console import say, show, show_table
 from metatne.cli.options import check_new_directory
+from metatne.cli.training_bar import training_progress
 from metatne.errors import MetaTNEError
 from metatne.estimator import MetaTNE
 from metatne.graph.datasets import load_dataset
@@ -29,7 +31,10 @@ EXAMPLE = """\b
 Example:
   metatne demo --label field::geography"""
 
+app = new_app()
 
+
+@app.command(cls=Command, epilog=EXAMPLE)
 def demo(
     label: Annotated[
         str, typer.Option("--label", metavar="TAG", help="The tag to hold out.")

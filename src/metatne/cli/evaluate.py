@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from metatne.cli.command import Command, new_app
 from metatne.cli.console import counting_progress, say, show_table
 from metatne.cli.options import (
     ConfigOption,
@@ -35,7 +36,10 @@ EXAMPLE = """\b
 Example:
   metatne evaluate blogcatalog --trials 1-10 --jobs 2 --out results.jsonl"""
 
+app = new_app()
 
+
+@app.command(cls=Command, epilog=EXAMPLE)
 def evaluate(
     graph: GraphArgument,
     out: Annotated[

@@ -1,4 +1,4 @@
-"""`metatne graph` and `metatne datasets`: graphs in, and what is in them."""
+"""`metatne graph`: graphs in, and what is in them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from metatne.cli.command import HELP_NAMES, Command
-from metatne.cli.console import say, show, show_table
+from metatne.cli.command import Command, new_app
+from metatne.cli.console import say, show
 from metatne.cli.options import (
     DataDirOption,
     GraphArgument,
@@ -18,7 +17,6 @@ from metatne.cli.options import (
     check_new_directory,
     load_graph,
 )
-from metatne.graph.datasets import list_datasets
 from metatne.graph.readers import FORMATS, read_graph
 
 EDGES, LABELS, NODES = "How the edges are written", "Labels", "Which nodes stay"
@@ -27,12 +25,7 @@ IMPORT_EXAMPLE = """\b
 Example:
   metatne graph import edges.csv --labels labels.csv --out mygraph"""
 
-app = typer.Typer(
-    help="Import a graph of your own, or look at one.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings=HELP_NAMES,
-)
+app = new_app(help="Import a graph of your own, or look at one.", no_args_is_help=True)
 
 
 @app.command("import", cls=Command, epilog=IMPORT_EXAMPLE)
@@ -236,22 +229,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, str):
         return value
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
-
-
-def datasets() -> None:
-    """List the graphs that can be named instead of a directory."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("name", "nodes", "edges", "labels", "source", "about"):
-        is_number = column in ("nodes", "edges", "labels")
-        table.add_column(column, justify="right" if is_number else "left")
-    for dataset in list_datasets():
-        where = "in the package" if not dataset.files else ", ".join(f.name for f in dataset.files)
-        table.add_row(
-            dataset.name,
-            f"{dataset.num_nodes:,}",
-            f"{dataset.num_edges:,}",
-            f"{dataset.num_labels:,}",
-            dataset.home,
-            f"{dataset.title} ({where}); {dataset.licence}",
-        )
-    show_table(table)

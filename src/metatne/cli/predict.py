@@ -9,6 +9,7 @@ from typing import Annotated
 import pandas as pd
 import typer
 
+from metatne.cli.command import Command, new_app
 from metatne.cli.console import say, show
 from metatne.cli.options import DataDirOption, check_new_file, load_graph
 from metatne.cli.support_file import read_support
@@ -31,7 +32,10 @@ _WRITERS: dict[str, Callable[[pd.DataFrame, Path], None]] = {
     ".json": lambda table, path: table.to_json(path, orient="records", indent=1),
 }
 
+app = new_app()
 
+
+@app.command(cls=Command, epilog=EXAMPLE)
 def predict(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="Directory that `metatne train` wrote.")

@@ -12,7 +12,8 @@ from typing import Annotated
 
 import typer
 
-from metatne.cli.console import say, training_progress
+from metatne.cli.command import Command, new_app
+from metatne.cli.console import say
 from metatne.cli.options import (
     SETTINGS,
     ConfigOption,
@@ -25,6 +26,7 @@ from metatne.cli.options import (
     check_new_directory,
     load_graph,
 )
+from metatne.cli.training_bar import training_progress
 from metatne.errors import InputError, OutputExistsError, RunError
 from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
@@ -37,7 +39,10 @@ EXAMPLE = """\b
 Example:
   metatne train mygraph --out model --seed 1 --set num_steps=3000"""
 
+app = new_app()
 
+
+@app.command(cls=Command, epilog=EXAMPLE)
 def train(
     graph: GraphArgument,
     out: Annotated[Path, typer.Option("--out", metavar="MODEL", help="Directory for the model.")],
