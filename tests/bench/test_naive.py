@@ -16,7 +16,7 @@ from metatne.model import MetaTNENetwork
 def network_of(
     *, norm_first: bool = True, num_blocks: int = 1, num_heads: int = 2
 ) -> MetaTNENetwork:
-    settings = {"dim": 8, "attention_dim": 16, "feedforward_dim": 12, "dropout": 0.5}
+    settings = {"dim": 8, "attention_dim": 16, "feedforward_dim": 12}
     shape = {"norm_first": norm_first, "num_blocks": num_blocks, "num_heads": num_heads}
     config = make_config(settings | shape)
     network = MetaTNENetwork(1, config).double()
@@ -26,11 +26,13 @@ def network_of(
     return network
 
 
-def embeddings(*, positives: int = 3, negatives: int = 4, queries: int = 5) -> list[Tensor]:
-    return [
-        torch.randn(2, number, 8, dtype=torch.float64, requires_grad=True)
-        for number in (positives, negatives, queries)
-    ]
+def embeddings(
+    *, positives: int = 3, negatives: int = 4, queries: int = 5
+) -> tuple[Tensor, Tensor, Tensor]:
+    def of(number: int) -> Tensor:
+        return torch.randn(2, number, 8, dtype=torch.float64, requires_grad=True)
+
+    return of(positives), of(negatives), of(queries)
 
 
 @pytest.fixture(autouse=True)
@@ -44,9 +46,10 @@ def _seed() -> None:
 def test_the_naive_form_has_the_logits_and_gradients_of_the_network(
     norm_first: bool, num_blocks: int, num_heads: int
 ) -> None:
-    network = network_of(norm_first=norm_first, num_blocks=num_blocks, num_heads=num_heads).eval()
+    network = network_of(norm_first=norm_first, num_blocks=num_blocks, num_heads=num_heads)
     task = embeddings()
     sources = [*task, *network.transformation.parameters()]
+    network.eval()
     ours, theirs = network.classify(*task), naive_logits(network, *task)
     torch.testing.assert_close(ours, theirs)
     assert theirs.std() > 0.1
@@ -60,16 +63,17 @@ def test_the_naive_form_has_the_logits_and_gradients_of_the_network(
 
 @pytest.mark.parametrize("sizes", [(1, 3, 2), (3, 1, 2), (2, 2, 1)])
 def test_one_support_or_one_query(sizes: tuple[int, int, int]) -> None:
-    network = network_of().eval()
+    network = network_of()
+    network.eval()
     positives, negatives, queries = sizes
     task = embeddings(positives=positives, negatives=negatives, queries=queries)
     torch.testing.assert_close(network.classify(*task), naive_logits(network, *task))
 
 
 def test_training_drops_and_scoring_does_not() -> None:
-    network = network_of()
-    task = embeddings()
-    network.train()
-    assert not torch.equal(naive_logits(network, *task), naive_logits(network, *task))
-    network.eval()
-    assert torch.equal(naive_logits(network, *task), naive_logits(network, *task))
+    network, task = network_of(), embeddings()
+    exact = naive_logits(network, *task)
+    assert torch.equal(naive_logits(network, *task), exact)
+    dropped = torch.stack([naive_logits(network, *task, dropout=0.2) for _ in range(2)])
+    assert not torch.equal(dropped[0], dropped[1])
+    assert not torch.equal(dropped[0], exact)

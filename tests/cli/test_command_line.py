@@ -27,7 +27,7 @@ from metatne.graph.store import Graph
 
 COMMANDS = [
     *(["demo"], ["datasets"], ["graph", "import"], ["graph", "info"]),
-    *(["train"], ["predict"], ["evaluate"]),
+    *(["train"], ["predict"], ["evaluate"], ["bench"]),
 ]
 
 
@@ -57,7 +57,7 @@ def test_every_parameter_is_explained(run: Run, command: list[str]) -> None:
 def test_commands_are_listed_in_the_order_of_their_use(run: Run) -> None:
     lines = run("--help").out.split("Commands:\n")[1].split("\n\n")[0].splitlines()
     listed = dict(line.strip().split("  ", 1) for line in lines)
-    assert list(listed) == ["demo", "datasets", "graph", "train", "predict", "evaluate"]
+    assert list(listed) == [*("demo", "datasets", "graph", "train", "predict", "evaluate", "bench")]
     for name, summary in listed.items():  # written down, so that the help imports no command
         assert run(name, "--help").out.splitlines()[2].strip() == summary.strip()
 
@@ -69,6 +69,7 @@ def test_commands_are_listed_in_the_order_of_their_use(run: Run) -> None:
         (["--version"], {"torch", "numpy", "pandas", "pyarrow", "scipy", "pydantic", "numba"}),
         (["datasets"], {"torch", "numba"}),
         (["graph", "import", "--help"], {"torch", "numba"}),
+        (["bench", "--help"], {"torch", "numba"}),
     ],
 )
 def test_commands_wait_only_for_what_they_need(
@@ -158,6 +159,7 @@ def test_a_bug_is_not_dressed_up_as_a_mistake() -> None:
         ["train", "g", "--out", "locked/m"],
         ["predict", "m", "-p", "a", "--output", "locked/r.csv"],
         ["evaluate", "g", "--out", "locked/r.jsonl"],
+        ["bench", "all", "--out", "locked/bench.json"],
         ["demo", "--out", "locked"],
     ],
 )

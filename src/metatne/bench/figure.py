@@ -44,5 +44,13 @@ class Figure:
         return self.ratio is not None and self.ratio >= self.goal
 
 
-Benchmark = Callable[[bool], Iterator[Figure]]
+@dataclass(frozen=True)
+class Skipped:
+    """A case that cannot be measured here, and why (a data set that is not on this machine)."""
+
+    case: str
+    reason: str
+
+
+Benchmark = Callable[[bool], Iterator[Figure | Skipped]]
 """A benchmark: takes `quick`, and yields its figures as they come."""

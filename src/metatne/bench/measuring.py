@@ -66,7 +66,7 @@ def peak_memory(target: str, *args: Any) -> PeakMemory:
     with tempfile.TemporaryDirectory(prefix="metatne-bench-") as directory:
         reply = Path(directory) / "reply.json"
         child = subprocess.run(
-            [sys.executable, "-m", __name__, target, reply],
+            [sys.executable, "-P", "-m", "metatne.bench.measuring", target, reply],
             input=json.dumps(args),
             stdout=subprocess.PIPE,  # kept apart: our own output ends with a line of JSON
             stderr=subprocess.STDOUT,
@@ -74,16 +74,17 @@ def peak_memory(target: str, *args: Any) -> PeakMemory:
             check=False,
         )
         if child.returncode != 0:
-            raise RunError(f"{target} {_why_ended(child.returncode, child.stdout)}")
+            last = child.stdout.strip().splitlines()[-1:]
+            raise RunError(": ".join((f"{target} {why_ended(child.returncode)}", *last)))
         return PeakMemory(**json.loads(reply.read_text(encoding="utf-8")))
 
 
-def _why_ended(code: int, said: str) -> str:
-    if code < 0:
-        hint = " (out of memory?)" if code == -signal.SIGKILL else ""
-        return f"was ended by {signal.Signals(-code).name}{hint}"
-    last = said.strip().splitlines()[-1:] or ["it said nothing"]
-    return f"failed in its own process: {last[0]}"
+def why_ended(code: int) -> str:
+    """How a process ended that did not end well, in words."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    hint = " (out of memory?)" if code == -signal.SIGKILL else ""
+    return f"was ended by {signal.Signals(-code).name}{hint}"
 
 
 def _answer(target: str, reply: Path) -> None:

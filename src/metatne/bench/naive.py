@@ -22,10 +22,12 @@ def naive_logits(
     positives: Float[Tensor, "task positive dim"],
     negatives: Float[Tensor, "task negative dim"],
     queries: Float[Tensor, "task query dim"],
+    *,
+    dropout: float = 0.0,
 ) -> Float[Tensor, "task query"]:
-    """Log-odds that each query holds its task's label; with dropout when in training mode."""
+    """Log-odds that each query holds its task's label; training drops a share of activations."""
     by_sign = (
-        _minus_distance(_transform(network.transformation, _sets(supports, queries)))
+        _minus_distance(_transform(network.transformation, _sets(supports, queries), dropout))
         for supports in (positives, negatives)
     )
     positive, negative = (logits.view(queries.shape[:2]) for logits in by_sign)
@@ -41,31 +43,32 @@ def _sets(
 
 
 def _transform(
-    transformation: Transformation, tokens: Float[Tensor, "set token dim"]
+    transformation: Transformation, tokens: Float[Tensor, "set token dim"], dropout: float
 ) -> Float[Tensor, "set token dim"]:
     for block in transformation.modules():
         if isinstance(block, Block):
-            tokens = _apply_block(block, tokens)
+            tokens = _apply_block(block, tokens, dropout)
     tokens = transformation.last_norm(tokens)
     return tokens
 
 
 def _apply_block(
-    block: Block, tokens: Float[Tensor, "set token dim"]
+    block: Block, tokens: Float[Tensor, "set token dim"], dropout: float
 ) -> Float[Tensor, "set token dim"]:
-    if block.norm_first:
-        tokens = tokens + block.dropout(_attend(block.attention, block.attention_norm(tokens)))
-        normed = block.feedforward_norm(tokens)
-        tokens = tokens + block.dropout(_feed_forward(block.feedforward, normed))
-    else:
-        tokens = block.attention_norm(tokens + block.dropout(_attend(block.attention, tokens)))
-        fed = block.dropout(_feed_forward(block.feedforward, tokens))
-        tokens = block.feedforward_norm(tokens + fed)
+    normed = block.attention_norm(tokens) if block.norm_first else tokens
+    attended = _attend(block.attention, normed, dropout)
+    tokens = tokens + functional.dropout(attended, dropout)
+    if not block.norm_first:
+        tokens = block.attention_norm(tokens)
+    normed = block.feedforward_norm(tokens) if block.norm_first else tokens
+    tokens = tokens + functional.dropout(_feed_forward(block.feedforward, normed), dropout)
+    if not block.norm_first:
+        tokens = block.feedforward_norm(tokens)
     return tokens
 
 
 def _attend(
-    attention: SelfAttention, tokens: Float[Tensor, "set token dim"]
+    attention: SelfAttention, tokens: Float[Tensor, "set token dim"], dropout: float
 ) -> Float[Tensor, "set token dim"]:
     query, key, value = (
         functional.linear(tokens, matrix)
@@ -74,7 +77,7 @@ def _attend(
         for matrix in (attention.to_query, attention.to_key, attention.to_value)
     )  # (set, head, token, width)
     weights = torch.softmax(query @ key.mT / math.sqrt(query.shape[-1]), dim=-1)
-    mixed = attention.dropout(weights) @ value
+    mixed = functional.dropout(weights, dropout) @ value
     return functional.linear(mixed.transpose(1, 2).flatten(-2), attention.to_output)
 
 

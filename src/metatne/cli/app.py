@@ -22,6 +22,7 @@ SUMMARIES = {
     "train": "Learn from a graph and its known labels, and save the model.",
     "predict": "Rank the nodes for a novel label, from a few examples.",
     "evaluate": "Score a method on labels it has never seen.",
+    "bench": "Measure speed and memory on this machine.",
 }
 """The commands in the order of their use; `metatne.cli.NAME` has the `app` of each."""
 

@@ -68,10 +68,15 @@ OverwriteOption = Annotated[
 
 def load_graph(reference: str, data_dir: Path | None) -> Graph:
     """The graph that a GRAPH argument means, with a progress bar if it has to be fetched."""
-    if data_dir is not None and not data_dir.is_dir():
-        raise InputError(f"--data-dir: there is no directory {data_dir}")
+    check_data_dir(data_dir)
     with DownloadProgress() as progress:
         return open_graph(reference, data_dir=data_dir, progress=progress)
+
+
+def check_data_dir(data_dir: Path | None) -> None:
+    """Refuse a directory of data sets that is not there."""
+    if data_dir is not None and not data_dir.is_dir():
+        raise InputError(f"--data-dir: there is no directory {data_dir}")
 
 
 def own_settings(config: Path | None, assignments: list[str] | None) -> dict[str, Any]:
