@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import torch
 from threadpoolctl import threadpool_limits
 
 from metatne.errors import ConfigError
+from metatne.parallel import Piece, Result, in_threads
 
 
 def resolve_device(name: str = "auto") -> torch.device:
@@ -37,11 +38,11 @@ def resolve_device(name: str = "auto") -> torch.device:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Inside the block, PyTorch and BLAS work with one thread.
+    """Inside the block, every operation of PyTorch and BLAS works with one thread.
 
-    Training and scoring are many small steps: a second thread gains little on an idle
-    machine, loses 15 to 50 times on a busy one, and would make results depend on the number
-    of threads.
+    Training and scoring are many small operations: a second thread for each gains little on
+    an idle machine, loses 15 to 50 times on a busy one, and would make results depend on the
+    number of threads. Several cores get pieces of the work instead (`torch_in_threads`).
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -50,3 +51,17 @@ def one_thread() -> Iterator[None]:
             yield
     finally:
         torch.set_num_threads(before)
+
+
+def torch_in_threads(
+    work: Callable[[Piece], Result], pieces: Iterable[Piece], *, with_gradients: bool = False
+) -> list[Result]:
+    """`in_threads` for work by PyTorch, whose settings are each thread's own."""
+
+    def with_settings(piece: Piece) -> Result:
+        torch.set_num_threads(1)
+        with torch.inference_mode(not with_gradients):
+            return work(piece)
+
+    with one_thread():
+        return in_threads(with_settings, pieces)

@@ -7,6 +7,8 @@ Shapes in comments use the paper's words: `task`, `query` (query nodes of a task
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int64
@@ -14,8 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from metatne.config import Config
-
-NORM_EPSILON = 1e-6
+from metatne.fused import NORM_EPSILON, Factors, Rest, fused_closeness
+from metatne.noise import Noise, SetMasks
 
 
 class MetaTNENetwork(nn.Module):
@@ -44,15 +46,15 @@ class MetaTNENetwork(nn.Module):
         positives: Float[Tensor, "task positive dim"],
         negatives: Float[Tensor, "task negative dim"],
         queries: Float[Tensor, "task query dim"],
+        noise: Noise | None = None,
     ) -> Float[Tensor, "task query"]:
         """Log-odds that each query holds its task's label, from embeddings (Eqn. 3 and 8).
 
         The two signs go through the same transformation, separately; the softmax over
         the two distances is the logistic function of their difference.
         """
-        positive_logits = prototype_logits(*self.transformation(positives, queries))
-        negative_logits = prototype_logits(*self.transformation(negatives, queries))
-        return positive_logits - negative_logits
+        positive, negative = self.transformation.closeness((positives, negatives), queries, noise)
+        return positive - negative
 
 
 def initial_table(num_nodes: int, dim: int) -> nn.Parameter:
@@ -67,24 +69,125 @@ class Transformation(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.first_block = Block(config)
-        self.later_blocks = nn.Sequential(*(Block(config) for _ in range(config.num_blocks - 1)))
+        self.later_blocks = nn.ModuleList(Block(config) for _ in range(config.num_blocks - 1))
         # Pre-norm leaves the residual stream unnormalised, so one last layer norm closes it.
         self.last_norm = (
             nn.LayerNorm(config.dim, eps=NORM_EPSILON) if config.norm_first else nn.Identity()
         )
 
-    def forward(
-        self, supports: Float[Tensor, "task shot dim"], queries: Float[Tensor, "task query dim"]
-    ) -> tuple[Float[Tensor, "task query shot dim"], Float[Tensor, "task query dim"]]:
-        """The supports tailored for each query, and the queries adapted to the supports.
+    def closeness(
+        self,
+        signs: tuple[Float[Tensor, "task positive dim"], Float[Tensor, "task negative dim"]],
+        queries: Float[Tensor, "task query dim"],
+        noise: Noise | None = None,
+    ) -> tuple[Float[Tensor, "task query"], Float[Tensor, "task query"]]:
+        """Closeness of each query to the prototype of either sign that is tailored for it.
 
-        Up to the first attention a support's embedding is the same for every query, so
-        the first block works on shot + query tokens a task; only from there on does
-        every query carry its own copy of the supports.
+        One block that normalises first, on a CPU, runs compiled (`fused.py`); else the
+        supports tailored for every query are written out.
         """
-        tokens = self.first_block.forward_factorised(supports, queries)
-        tokens = self.last_norm(self.later_blocks(tokens))  # (task, query, shot + 1, dim)
-        return tokens[:, :, :-1], tokens[:, :, -1]
+        projected = self.first_block.project(queries)
+        if noise:  # drawn once a node, so that a mask is applied before the mixing
+            mask = noise.positive[0].attended_queries.unsqueeze(2)
+            projected = projected._replace(value=projected.value * mask)
+        if self._is_fusible(queries):
+            return self._fused_closeness(signs, queries, projected, noise)
+        positives, negatives = signs
+        return (
+            self._plain_closeness(positives, queries, projected, noise.positive if noise else None),
+            self._plain_closeness(negatives, queries, projected, noise.negative if noise else None),
+        )
+
+    def _plain_closeness(
+        self,
+        supports: Float[Tensor, "task shot dim"],
+        queries: Float[Tensor, "task query dim"],
+        projected: Projected,
+        masks: Sequence[SetMasks] | None,
+    ) -> Float[Tensor, "task query"]:
+        first, *later = masks if masks else (None,) * (1 + len(self.later_blocks))
+        mixture = self.first_block.mixture(supports, projected, first)
+        tailored = supports.unsqueeze(1) + _sum_heads(mixture)  # (task, query, shot, dim)
+        adapted = (queries + mixture.adapted).unsqueeze(2)
+        tokens = self.first_block.feed(torch.cat((tailored, adapted), dim=2), first)
+        for block, block_masks in zip(self.later_blocks, later, strict=True):
+            tokens = block(tokens, block_masks)
+        tokens = self.last_norm(tokens)  # (task, query, shot + 1, dim)
+        return prototype_closeness(tokens[:, :, :-1], tokens[:, :, -1])
+
+    def _fused_closeness(
+        self,
+        signs: tuple[Tensor, Tensor],
+        queries: Float[Tensor, "task query dim"],
+        projected: Projected,
+        noise: Noise | None,
+    ) -> tuple[Float[Tensor, "task query"], Float[Tensor, "task query"]]:
+        """`_plain_closeness` of a single block, both signs; the algebra is told in `fused.py`."""
+        net, norm = self.first_block.feedforward, self.first_block.feedforward_norm
+        widen = net.widen * norm.weight
+        folding = widen - widen.mean(dim=-1, keepdim=True)  # V
+        hidden_bias = net.widen_bias + net.widen @ norm.bias  # c
+        folded_values = functional.linear(projected.value, folding)
+
+        def of_sign(supports: Tensor, masks: SetMasks | None) -> Tensor:
+            mixture = self.first_block.mixture(supports, projected, masks)
+            adapted = queries + mixture.adapted
+            factors = Factors(
+                supports=supports,
+                settled=mixture.settled,
+                values=mixture.values,
+                queries=adapted,
+                folded_supports=functional.linear(supports, folding),
+                folded_settled=functional.linear(mixture.settled, folding),
+                folded_values=folded_values,
+                folded_queries=functional.linear(adapted, folding),
+                kept=mixture.kept,
+                merged=mixture.merged,
+            )
+            rest = Rest(
+                hidden_bias=hidden_bias,
+                narrow=net.narrow,
+                narrow_bias=net.narrow_bias,
+                gain=self.last_norm.get_parameter("weight"),
+                support_mask=masks.fed_supports if masks else None,
+                query_mask=masks.fed_queries if masks else None,
+            )
+            return fused_closeness(factors, rest)
+
+        positives, negatives = signs
+        return (
+            of_sign(positives, noise.positive[0] if noise else None),
+            of_sign(negatives, noise.negative[0] if noise else None),
+        )
+
+    def _is_fusible(self, queries: Tensor) -> bool:
+        return (
+            self.first_block.norm_first
+            and not self.later_blocks
+            and queries.device.type == "cpu"
+            and queries.dtype == torch.float32
+        )
+
+
+class Projected(NamedTuple):
+    """Nodes as attention sees them; the values have gone through W_O already."""
+
+    query: Float[Tensor, "task head node width"]
+    key: Float[Tensor, "task head node width"]
+    value: Float[Tensor, "task node head dim"]
+
+
+class Mixture(NamedTuple):
+    """Attention's output for every pair (support k, query q), as what it is mixed from:
+
+    for k, sum_h kept[q, k, h] settled[k, h] + merged[q, k, h] values[q, h]; for q, adapted[q].
+    """
+
+    settled: Float[Tensor, "task shot head dim"]
+    values: Float[Tensor, "task query head dim"]
+    kept: Float[Tensor, "task query shot head"]
+    merged: Float[Tensor, "task query shot head"]
+    adapted: Float[Tensor, "task query dim"]
 
 
 class Block(nn.Module):
@@ -97,44 +200,44 @@ class Block(nn.Module):
         self.feedforward = FeedForward(config)
         self.attention_norm = nn.LayerNorm(config.dim, eps=NORM_EPSILON)
         self.feedforward_norm = nn.LayerNorm(config.dim, eps=NORM_EPSILON)
-        self.dropout = nn.Dropout(config.dropout)
 
     def forward(
-        self, tokens: Float[Tensor, "task query token dim"]
-    ) -> Float[Tensor, "task query token dim"]:
-        """The tokens of each set after attending to one another."""
-        normed = self.attention_norm(tokens) if self.norm_first else tokens
-        return self._after_attention(tokens, self.attention(normed))
-
-    def forward_factorised(
-        self, supports: Float[Tensor, "task shot dim"], queries: Float[Tensor, "task query dim"]
+        self, tokens: Float[Tensor, "task query shot+1 dim"], masks: SetMasks | None = None
     ) -> Float[Tensor, "task query shot+1 dim"]:
-        """`forward` of the sets {query} u supports, the query last, without building them."""
-        if self.norm_first:
-            attended = self.attention.forward_factorised(
-                self.attention_norm(supports), self.attention_norm(queries)
-            )
-        else:
-            attended = self.attention.forward_factorised(supports, queries)
-        num_queries, num_shots = queries.shape[1], supports.shape[1]
-        tokens = torch.cat(
-            (supports.unsqueeze(1).expand(-1, num_queries, num_shots, -1), queries.unsqueeze(2)),
-            dim=2,
-        )  # (task, query, shot + 1, dim)
-        return self._after_attention(tokens, attended)
+        """The tokens of each set {query} u supports, the query last, after both modules."""
+        attended = self.attention(self.attention_norm(tokens) if self.norm_first else tokens, masks)
+        if masks:
+            attended = attended * _set_mask(masks.attended_supports, masks.attended_queries)
+        return self.feed(tokens + attended, masks)
 
-    def _after_attention(
+    def project(self, nodes: Float[Tensor, "task node dim"]) -> Projected:
+        """What attention needs of nodes that have not met the others of their set."""
+        return self.attention.project(self.attention_norm(nodes) if self.norm_first else nodes)
+
+    def mixture(
         self,
-        tokens: Float[Tensor, "task query token dim"],
-        attended: Float[Tensor, "task query token dim"],
-    ) -> Float[Tensor, "task query token dim"]:
-        tokens = tokens + self.dropout(attended)
-        if self.norm_first:
-            tokens = tokens + self.dropout(self.feedforward(self.feedforward_norm(tokens)))
-        else:
+        supports: Float[Tensor, "task shot dim"],
+        queries: Projected,
+        masks: SetMasks | None = None,
+    ) -> Mixture:
+        """What attention adds to every set {query} u supports, without building the sets.
+
+        Up to the first attention a support's embedding is the same for every query, so
+        the first block works on shot + query nodes a task.
+        """
+        return self.attention.mixture(self.project(supports), queries, masks)
+
+    def feed(
+        self, tokens: Float[Tensor, "task query shot+1 dim"], masks: SetMasks | None = None
+    ) -> Float[Tensor, "task query shot+1 dim"]:
+        """The rest of the block, once what attention adds has been added."""
+        if not self.norm_first:
             tokens = self.attention_norm(tokens)
-            tokens = self.feedforward_norm(tokens + self.dropout(self.feedforward(tokens)))
-        return tokens
+        fed = self.feedforward(self.feedforward_norm(tokens) if self.norm_first else tokens)
+        if masks:
+            fed = fed * _set_mask(masks.fed_supports, masks.fed_queries)
+        tokens = tokens + fed
+        return tokens if self.norm_first else self.feedforward_norm(tokens)
 
 
 class SelfAttention(nn.Module):
@@ -143,82 +246,116 @@ class SelfAttention(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.num_heads = config.num_heads
-        self.scale = 1.0 / math.sqrt(config.attention_dim / config.num_heads)
+        self.width = config.attention_dim // config.num_heads
+        self.scale = 1.0 / math.sqrt(self.width)
         self.to_query = _matrix(config.attention_dim, config.dim)
         self.to_key = _matrix(config.attention_dim, config.dim)
         self.to_value = _matrix(config.attention_dim, config.dim)
         self.to_output = _matrix(config.dim, config.attention_dim, is_zero=config.identity_start)
-        self.dropout = nn.Dropout(config.dropout)
 
     def forward(
-        self, tokens: Float[Tensor, "task query token dim"]
+        self, tokens: Float[Tensor, "task query token dim"], masks: SetMasks | None = None
     ) -> Float[Tensor, "task query token dim"]:
         """Every token's sum of the values in its set, by attention."""
-        query = self._heads(tokens, self.to_query)  # (task, query, head, token, width)
-        key = self._heads(tokens, self.to_key)
-        value = self._heads(tokens, self.to_value)
-        attention = torch.softmax(query @ key.mT * self.scale, dim=-1)
-        mixed = self.dropout(attention) @ value  # (task, query, head, token, width)
-        return functional.linear(mixed.transpose(-3, -2).flatten(-2), self.to_output)
+        sets = tokens.shape[:2]
+        query, key, value = (
+            part.view(*sets, *part.shape[1:]) for part in self.project(tokens.flatten(0, 1))
+        )
+        attention = torch.softmax(query @ key.mT * self.scale, dim=-1)  # (…, head, token, token)
+        if masks:
+            attention = attention * _attention_mask(masks)
+        outputs: Tensor = attention @ value.transpose(2, 3)  # (…, head, token, dim)
+        return outputs.sum(dim=2)
 
-    def forward_factorised(
-        self, supports: Float[Tensor, "task shot dim"], queries: Float[Tensor, "task query dim"]
-    ) -> Float[Tensor, "task query shot+1 dim"]:
-        """`forward` of the sets {query} u supports, the query last, exactly, once per task.
+    def project(self, nodes: Float[Tensor, "task node dim"]) -> Projected:
+        """W_Q u, W_K u and W_O W_V u of every node, head by head.
 
-        With Z_k = logsumexp_j(q_k . k_j) and O_k = softmax_j(q_k . k_j) v_j over the
+        W_O is linear: folded into W_V it need not be applied to what is mixed from the values.
+        Of heads wider than an embedding, W_Q' W_K is smaller than its factors.
+        """
+        W_Q, W_K, W_V = (
+            matrix.view(self.num_heads, self.width, -1)
+            for matrix in (self.to_query, self.to_key, self.to_value)
+        )  # (head, width, dim)
+        W_O = self.to_output.view(-1, self.num_heads, self.width).transpose(0, 1)
+        value = self._by_head(nodes, W_O @ W_V)
+        if self.width > nodes.shape[-1]:
+            query = nodes.unsqueeze(1).expand(-1, self.num_heads, -1, -1)
+            return Projected(query, self._by_head(nodes, W_Q.mT @ W_K).transpose(1, 2), value)
+        return Projected(
+            self._by_head(nodes, W_Q).transpose(1, 2),
+            self._by_head(nodes, W_K).transpose(1, 2),
+            value,
+        )
+
+    def _by_head(
+        self, nodes: Float[Tensor, "task node dim"], matrices: Float[Tensor, "head out dim"]
+    ) -> Float[Tensor, "task node head out"]:
+        """Every head's matrix times every node, as one product."""
+        product = functional.linear(nodes, matrices.flatten(0, 1))
+        return product.view(*product.shape[:-1], self.num_heads, -1)
+
+    def mixture(
+        self, supports: Projected, queries: Projected, masks: SetMasks | None = None
+    ) -> Mixture:
+        """`forward` of the sets {query} u supports, exactly, without a softmax for each of them.
+
+        With Z_k = logsumexp_j(q_k . k_j) and P_k = softmax_j(q_k . k_j) v_j over the
         supports alone, adding one query q to the set of support k is a two-way merge:
 
             beta_kq = logistic(q_k . k_q - Z_k)
-            output  = (1 - beta_kq) O_k + beta_kq v_q
+            output  = (1 - beta_kq) P_k + beta_kq v_q
 
-        so no softmax runs per query. W_O is linear and moves into the merge: it is
-        applied to shot + query vectors a task, not to every pair.
-
-        In training, dropped attention weights among the supports are shared by the
-        queries of a task; the weight on the query is dropped pair by pair.
+        so supports settle among themselves once a task, and every pair keeps some of that.
         """
-        output = self._split(self.to_output).permute(1, 2, 0)  # (head, width, dim)
-        support_query, support_key, support_value = (
-            self._heads(supports, matrix) for matrix in (self.to_query, self.to_key, self.to_value)
-        )  # (task, head, shot, width)
-        query_query, query_key, query_value = (
-            self._heads(queries, matrix) for matrix in (self.to_query, self.to_key, self.to_value)
-        )  # (task, head, query, width)
-        support_value = support_value @ output  # (task, head, shot, dim), W_O v
-        query_value = query_value @ output  # (task, head, query, dim)
+        among = supports.query @ supports.key.mT * self.scale  # (task, head, shot, shot)
+        attention = torch.softmax(among, dim=-1)
+        to_query = supports.query @ queries.key.mT * self.scale  # (task, head, shot, query)
+        beta = torch.sigmoid(to_query - torch.logsumexp(among, dim=-1, keepdim=True))
 
-        among = support_query @ support_key.mT * self.scale  # (task, head, shot, shot)
-        settled = self.dropout(torch.softmax(among, dim=-1)) @ support_value  # (…, shot, dim)
-        to_query = support_query @ query_key.mT * self.scale  # (task, head, shot, query)
-        merge = torch.sigmoid(to_query - torch.logsumexp(among, dim=-1, keepdim=True))
-        tailored = _sum_heads(1.0 - merge, settled, self.dropout(merge), query_value)
+        to_support = queries.query @ supports.key.mT * self.scale  # (task, head, query, shot)
+        to_self = (queries.query * queries.key).sum(dim=-1, keepdim=True) * self.scale
+        of_query = torch.softmax(torch.cat((to_support, to_self), dim=-1), dim=-1)
 
-        to_support = query_query @ support_key.mT * self.scale  # (task, head, query, shot)
-        to_self = (query_query * query_key).sum(dim=-1, keepdim=True) * self.scale
-        attention = self.dropout(torch.softmax(torch.cat((to_support, to_self), dim=-1), dim=-1))
-        adapted = attention[..., :-1] @ support_value + attention[..., -1:] * query_value
-        return torch.cat((tailored, adapted.sum(dim=1).unsqueeze(2)), dim=2)
-
-    def _heads(self, tokens: Tensor, matrix: Tensor) -> Tensor:
-        """(…, token, dim) -> (…, head, token, width)."""
-        return self._split(functional.linear(tokens, matrix)).transpose(-3, -2)
-
-    def _split(self, tensor: Float[Tensor, "*any attention_dim"]) -> Tensor:
-        """(…, attention_dim) -> (…, head, width)."""
-        return tensor.view(*tensor.shape[:-1], self.num_heads, -1)
+        merged = beta
+        if masks:
+            attention, merged = attention * masks.among, beta * masks.merge
+            of_query = of_query * masks.adapt
+        of_query = of_query.permute(0, 2, 3, 1)  # (task, query, shot + 1, head)
+        settled = (attention @ supports.value.transpose(1, 2)).transpose(1, 2)
+        adapted = of_query[:, :, :-1].flatten(2) @ supports.value.flatten(1, 2)
+        if masks:  # those of the queries' values are applied already
+            settled = settled * masks.attended_supports.unsqueeze(2)
+            adapted = adapted * masks.attended_queries
+        return Mixture(
+            settled=settled,
+            values=queries.value,
+            kept=(1.0 - beta).permute(0, 3, 2, 1),
+            merged=merged.permute(0, 3, 2, 1),
+            adapted=adapted + (of_query[:, :, -1:] @ queries.value).squeeze(2),
+        )
 
 
-def _sum_heads(
-    kept: Float[Tensor, "task head shot query"],
-    settled: Float[Tensor, "task head shot dim"],
-    merged: Float[Tensor, "task head shot query"],
-    query_value: Float[Tensor, "task head query dim"],
-) -> Float[Tensor, "task query shot dim"]:
-    """sum_h kept[k, q] settled[k] + merged[k, q] query_value[q], for every pair (k, q)."""
-    from_supports = kept.permute(0, 2, 3, 1) @ settled.transpose(1, 2)  # (task, shot, query, dim)
-    from_queries = merged.permute(0, 3, 2, 1) @ query_value.transpose(1, 2)
-    return from_supports.transpose(1, 2) + from_queries  # (task, query, shot, dim)
+def _sum_heads(mixture: Mixture) -> Float[Tensor, "task query shot dim"]:
+    """sum_h kept[q, k, h] settled[k, h] + merged[q, k, h] values[q, h] for every pair (k, q)."""
+    from_supports = mixture.kept.transpose(1, 2) @ mixture.settled  # (task, shot, query, dim)
+    return from_supports.transpose(1, 2) + mixture.merged @ mixture.values
+
+
+def _set_mask(
+    supports: Float[Tensor, "task shot dim"], queries: Float[Tensor, "task query dim"]
+) -> Float[Tensor, "task query shot+1 dim"]:
+    """The mask of every set {query} u supports, the query last."""
+    supports = supports.unsqueeze(1).expand(-1, queries.shape[1], -1, -1)
+    return torch.cat((supports, queries.unsqueeze(2)), dim=2)
+
+
+def _attention_mask(masks: SetMasks) -> Float[Tensor, "task query head shot+1 shot+1"]:
+    """The mask of the attention within every set {query} u supports, the query last."""
+    merge = masks.merge.permute(0, 3, 1, 2).unsqueeze(-1)  # (task, query, head, shot, 1)
+    among = masks.among.unsqueeze(1).expand(-1, merge.shape[1], -1, -1, -1)
+    adapt = masks.adapt.transpose(1, 2).unsqueeze(-2)  # (task, query, head, 1, shot + 1)
+    return torch.cat((torch.cat((among, merge), dim=-1), adapt), dim=-2)
 
 
 class FeedForward(nn.Module):
@@ -243,7 +380,7 @@ def _matrix(rows: int, columns: int, *, is_zero: bool = False) -> nn.Parameter:
     return nn.Parameter(matrix if is_zero else nn.init.xavier_uniform_(matrix))
 
 
-def prototype_logits(
+def prototype_closeness(
     supports: Float[Tensor, "task query shot dim"], queries: Float[Tensor, "task query dim"]
 ) -> Float[Tensor, "task query"]:
     """Closeness of each query to the prototype tailored for it (Eqn. 8).

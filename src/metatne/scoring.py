@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from jaxtyping import Float32, Int64
+from jaxtyping import Float, Float32, Int64
+from torch import Tensor
 
-from metatne.device import one_thread
+from metatne.device import torch_in_threads
 from metatne.model import MetaTNENetwork
 from metatne.sampling.tasks import Tasks
 
@@ -17,29 +18,27 @@ QUERIES_PER_PIECE = 32
 """Queries at least in a piece: with very many supports each piece repeats the work on them."""
 
 
-@torch.inference_mode()
-@one_thread()
 def score_tasks(network: MetaTNENetwork, tasks: Tasks) -> Float32[np.ndarray, "task query"]:
     """Log-odds of every query of every task."""
     tokens_per_task = tasks.queries.shape[1] * (
         tasks.positives.shape[1] + tasks.negatives.shape[1] + 2
     )
-    piece = max(1, TOKENS_PER_PIECE // tokens_per_task)
     device = network.embeddings.device
-    network.eval()
-    logits = [
-        network(
-            torch.from_numpy(some.positives).to(device),
-            torch.from_numpy(some.negatives).to(device),
-            torch.from_numpy(some.queries).to(device),
+
+    def score(some: Tasks) -> Float32[np.ndarray, "task query"]:
+        return _on_host(
+            network(
+                torch.from_numpy(some.positives).to(device),
+                torch.from_numpy(some.negatives).to(device),
+                torch.from_numpy(some.queries).to(device),
+            )
         )
-        for some in (tasks[start : start + piece] for start in range(0, len(tasks), piece))
-    ]
-    return torch.cat(logits).cpu().numpy()
+
+    piece = max(1, TOKENS_PER_PIECE // tokens_per_task)
+    pieces = (tasks[start : start + piece] for start in range(0, len(tasks), piece))
+    return np.concatenate(torch_in_threads(score, pieces))
 
 
-@torch.inference_mode()
-@one_thread()
 def score_nodes(
     network: MetaTNENetwork,
     positives: Int64[np.ndarray, " positive"],
@@ -47,12 +46,18 @@ def score_nodes(
     candidates: Int64[np.ndarray, " node"],
 ) -> Float32[np.ndarray, " node"]:
     """Log-odds of every candidate for one task."""
-    piece = max(QUERIES_PER_PIECE, TOKENS_PER_PIECE // (len(positives) + len(negatives) + 2))
     device = network.embeddings.device
-    network.eval()
     supports = [torch.from_numpy(nodes[None]).to(device) for nodes in (positives, negatives)]
-    scores = np.empty(len(candidates), dtype=np.float32)
-    for start in range(0, len(candidates), piece):
-        queries = torch.from_numpy(candidates[None, start : start + piece]).to(device)
-        scores[start : start + piece] = network(*supports, queries)[0].cpu().numpy()
-    return scores
+
+    def score(some: Int64[np.ndarray, " some"]) -> Float32[np.ndarray, "1 some"]:
+        return _on_host(network(*supports, torch.from_numpy(some[None]).to(device)))
+
+    piece = max(QUERIES_PER_PIECE, TOKENS_PER_PIECE // (len(positives) + len(negatives) + 2))
+    pieces = (candidates[start : start + piece] for start in range(0, len(candidates), piece))
+    nothing = np.empty((1, 0), dtype=np.float32)
+    return np.concatenate([nothing, *torch_in_threads(score, pieces)], axis=1)[0]
+
+
+def _on_host(logits: Float[Tensor, "task query"]) -> Float32[np.ndarray, "task query"]:
+    on_host: Float32[np.ndarray, "task query"] = logits.cpu().numpy()
+    return on_host

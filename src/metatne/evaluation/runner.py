@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -20,6 +21,7 @@ from metatne.evaluation.protocol import TrialResult, TrialSettings, method_setti
 from metatne.evaluation.results import ResultsFile, trial_key
 from metatne.graph.datasets import open_graph
 from metatne.graph.store import Graph
+from metatne.parallel import num_threads
 
 
 def evaluate(
@@ -58,7 +60,8 @@ def evaluate(
         with ProcessPoolExecutor(
             min(jobs, len(missing)),
             mp_context=multiprocessing.get_context("spawn"),
-            initializer=_leave_interrupts_to_the_parent,
+            initializer=_prepare_worker,
+            initargs=(max(1, num_threads() // jobs),),
         ) as pool:
             futures = {
                 pool.submit(_run_elsewhere, reference, data_dir, key["trial"], settings): key
@@ -101,8 +104,9 @@ def config_hash(graph: Graph, settings: TrialSettings, trial: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _prepare_worker(threads: int) -> None:
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are the parent's business
 
 
 @cache

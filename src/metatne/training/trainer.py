@@ -18,7 +18,7 @@ from metatne.config import Config
 from metatne.device import resolve_device
 from metatne.errors import TrainingError
 from metatne.graph.store import Graph
-from metatne.losses import meta_loss, structural_loss
+from metatne.losses import structural_loss
 from metatne.metrics import f1, roc_auc
 from metatne.model import MetaTNENetwork, initial_table
 from metatne.sampling.pairs import PairSampler
@@ -28,7 +28,9 @@ from metatne.schedule import annealing, structural_probability
 from metatne.scoring import score_tasks
 from metatne.seeding import numpy_generator, torch_seed
 from metatne.spectral import spectral_embeddings
+from metatne.training.meta import meta_gradients
 from metatne.training.row_adam import EPSILON, RowAdam
+from metatne.training.team import Alone, Team
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,11 @@ class Stopped(Exception):  # noqa: N818 - not an error: the user asked for it
 class Trainer:
     """Trains one network; `run` may be called again after it was stopped."""
 
-    def __init__(self, graph: Graph, split: LabelSplit, config: Config) -> None:
+    def __init__(
+        self, graph: Graph, split: LabelSplit, config: Config, *, team: Team | None = None
+    ) -> None:
         self.config = config
+        self.team = team or Alone()
         self.device = resolve_device(config.device)
         self._pairs = PairSampler(
             graph,
@@ -104,7 +109,6 @@ class Trainer:
             contexts = initial_table(graph.num_nodes, config.dim)
         self.contexts = contexts.detach().to(self.device)
         transformation = self.network.transformation
-        self._matrices = [p for p in transformation.parameters() if p.ndim == 2]
         embeddings = self.network.embeddings.detach()
         self.row_optimisers = {
             "structural embeddings": RowAdam(embeddings, rate=config.structural_rate),
@@ -164,13 +168,14 @@ class Trainer:
         self.state.num_structural += 1
         nodes = _Rows(pairs.nodes, self.device)
         contexts = _Rows(np.column_stack((pairs.neighbours, pairs.negatives)), self.device)
-        embeddings = self._read(nodes, "structural embeddings", "meta embeddings")
-        context_rows = self._read(contexts, "structural contexts")
+        embeddings = self._read(nodes, "structural embeddings", "meta embeddings").requires_grad_()
+        context_rows = self._read(contexts, "structural contexts").requires_grad_()
         vectors = functional.embedding(contexts.places, context_rows)  # (pair, 1 + negative, dim)
         loss = structural_loss(
             functional.embedding(nodes.places, embeddings), vectors[:, 0], vectors[:, 1:]
         )
-        self._backward(loss, "structural")
+        self._note_loss(loss, "structural")
+        loss.backward()  # type: ignore[no-untyped-call]
         self._step(nodes, embeddings, "structural embeddings")
         self._step(contexts, context_rows, "structural contexts")
 
@@ -181,26 +186,31 @@ class Trainer:
             np.concatenate((tasks.positives, tasks.negatives, tasks.queries), axis=1), self.device
         )
         embeddings = self._read(nodes, "structural embeddings", "meta embeddings")
-        sizes = [part.shape[1] for part in (tasks.positives, tasks.negatives, tasks.queries)]
-        self.network.train()
-        with torch_seed(seed, "dropout", step):
-            logits = self.network.classify(
-                *torch.split(functional.embedding(nodes.places, embeddings), sizes, dim=1)
-            )
-        is_positive = torch.from_numpy(tasks.is_positive).to(self.device, logits.dtype)
-        loss = meta_loss(logits, is_positive, self._matrices, l2=self.config.l2)
-        self.transformation_optimiser.zero_grad(set_to_none=True)
-        self._backward(loss, "meta")
+        gradients = meta_gradients(
+            self.network,
+            tasks,
+            embeddings[nodes.places],
+            self.config,
+            step=step,
+            team=self.team,
+        )
+        self._note_loss(gradients.loss, "meta")
+        for parameter, gradient in zip(
+            self.network.transformation.parameters(), gradients.parameters, strict=True
+        ):
+            parameter.grad = gradient
         self.transformation_optimiser.step()
-        self._step(nodes, embeddings, "meta embeddings")
+        by_rows = torch.zeros_like(embeddings)
+        by_rows.index_add_(0, nodes.places.flatten(), gradients.nodes.flatten(0, 1))
+        self.row_optimisers["meta embeddings"].step(nodes.distinct, by_rows)
 
     def _read(self, rows: _Rows, *optimisers: str) -> Tensor:
-        """The rows of a table, up to date with all of its optimisers, as a leaf to derive by."""
+        """The rows of a table, up to date with all of its optimisers."""
         for name in optimisers:
             self.row_optimisers[name].settle(rows.distinct)
-        return self.row_optimisers[name].table[rows.distinct].requires_grad_()
+        return self.row_optimisers[name].table[rows.distinct]
 
-    def _backward(self, loss: Tensor, kind: str) -> None:
+    def _note_loss(self, loss: Tensor, kind: str) -> None:
         value = loss.item()
         if not math.isfinite(value):
             rate = f"{kind}_rate"
@@ -209,7 +219,6 @@ class Trainer:
                 f"Try a smaller {rate} than {getattr(self.config, rate)} (--set {rate}=…)"
             )
         self.state.losses[kind].append(value)
-        loss.backward()  # type: ignore[no-untyped-call]
 
     def _step(self, rows: _Rows, leaf: Tensor, optimiser: str) -> None:
         assert leaf.grad is not None  # the loss depends on every row that was read

@@ -1,0 +1,465 @@
+"""The one-block transformation's inner loop, compiled: from attention's factors to closeness.
+
+Per task, sign and head, attention leaves factors (see `SelfAttention.factors`) from which the
+embedding of support k in the company of query q is a sum, and the query's own is given:
+
+    x_kq = u_k + sum_h kept_kqh P_kh + merged_kqh R_qh        x_qq = u_q + adapted_q
+
+What follows per pair is layer norm, a feed-forward net, a last layer norm and the mean over k.
+
+*The first feed-forward layer folds.* With C the centring matrix and r = 1 / std(x), layer norm
+and first layer are W_1 (g * r C x + b) + b_1 = r V x + c, V = W_1 diag(g) C. V is linear, so it is
+applied to u, P and R once a node, and a pair only mixes: V x_kq is the same sum as above of the
+*folded* vectors V u, V P and V R. Of x itself only C x is needed, since both norms remove the mean.
+
+*The second layer is the one product per pair*: y = C x + m * (W_2 relu(r V x + c) + b_2), m the
+dropout mask. It runs over a tile of pairs that fits the cache.
+
+*The last norm's bias cancels* in the difference of query and prototype, and its gain g_L is
+applied to the mean: closeness_q = -|g_L * (norm(y_qq) - mean_k norm(y_kq))|^2 / sqrt(d).
+
+*Backward*, of the per-pair vectors only C x, relu(...) and norm(y) are kept; where relu(...) is 0
+its argument does not matter, elsewhere the argument is it. Two products per pair remain: to
+relu(...) and to W_2. A pair's gradients by x and V x are then handed on to u, P, R, their folded
+forms, kept and merged.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32
+from torch import Tensor
+
+from metatne.compiled import compiled_for_sums
+
+NORM_EPSILON = 1e-6
+
+TILE = 512
+"""Pairs that are worked on at once: their vectors fit a core's second-level cache."""
+
+Array = Float32[np.ndarray, "..."]
+
+
+class Factors(NamedTuple):
+    """What pairs (support, query) are mixed from: u_k, P, R, x_qq, then V times each, weights."""
+
+    supports: Float[Tensor, "task shot dim"]
+    settled: Float[Tensor, "task shot head dim"]
+    values: Float[Tensor, "task query head dim"]
+    queries: Float[Tensor, "task query dim"]
+    folded_supports: Float[Tensor, "task shot hidden"]
+    folded_settled: Float[Tensor, "task shot head hidden"]
+    folded_values: Float[Tensor, "task query head hidden"]
+    folded_queries: Float[Tensor, "task query hidden"]
+    kept: Float[Tensor, "task query shot head"]
+    merged: Float[Tensor, "task query shot head"]
+
+
+class Rest(NamedTuple):
+    """What follows once pairs are mixed: c, W_2, b_2, g_L of the module's docstring, and masks."""
+
+    hidden_bias: Float[Tensor, " hidden"]
+    narrow: Float[Tensor, "dim hidden"]
+    narrow_bias: Float[Tensor, " dim"]
+    gain: Float[Tensor, " dim"]
+    support_mask: Float[Tensor, "task shot dim"] | None
+    query_mask: Float[Tensor, "task query dim"] | None
+
+
+def fused_closeness(factors: Factors, rest: Rest) -> Float[Tensor, "task query"]:
+    """Closeness of each query to its prototype, with gradients to all that was given."""
+    if torch.is_grad_enabled() and any(
+        tensor is not None and tensor.requires_grad for tensor in (*factors, *rest)
+    ):
+        closeness: Tensor = _Closeness.apply(*factors, *rest)  # type: ignore[no-untyped-call]
+        return closeness
+    arrays = _arrays(*factors, *rest)
+    return torch.from_numpy(_forward(arrays, _room(arrays, num_tasks=1, rows=TILE)))
+
+
+class _Closeness(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor | None) -> Tensor:
+        arrays = _arrays(*tensors)
+        num_tasks, num_queries, num_shots = arrays.kept.shape[:3]
+        kept = _room(arrays, num_tasks=num_tasks, rows=num_queries * (num_shots + 1))
+        closeness = torch.from_numpy(_forward(arrays, kept))
+        ctx.arrays, ctx.kept = arrays, kept
+        return closeness
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,) = outer
+        by = _backward(ctx.arrays, ctx.kept, np.ascontiguousarray(gradient.detach().numpy()))
+        del ctx.arrays, ctx.kept  # 2 KB a pair
+        return (*(torch.from_numpy(each) for each in by[:-2]), None, None)
+
+
+class _Arrays(NamedTuple):
+    """`Factors` and `Rest` as contiguous arrays."""
+
+    supports: Array
+    settled: Array
+    values: Array
+    queries: Array
+    folded_supports: Array
+    folded_settled: Array
+    folded_values: Array
+    folded_queries: Array
+    kept: Array
+    merged: Array
+    hidden_bias: Array
+    narrow: Array
+    narrow_bias: Array
+    gain: Array
+    support_mask: Array
+    query_mask: Array
+
+
+def _arrays(*tensors: Tensor | None) -> _Arrays:
+    nothing = np.empty((0, 0, 0), dtype=np.float32)
+    return _Arrays(
+        *(
+            nothing if tensor is None else np.ascontiguousarray(tensor.detach().numpy())
+            for tensor in tensors
+        )
+    )
+
+
+class _Kept(NamedTuple):
+    """What `_forward` keeps of every pair, a query's own row last; without need, of one tile."""
+
+    centred: Array
+    """C x"""
+    hidden: Array
+    """relu(r V x + c)"""
+    normed: Array
+    """norm(y)"""
+    first_scale: Array
+    """1 / std(x)"""
+    last_scale: Array
+    """1 / std(y)"""
+    gaps: Array
+    """norm(y_qq) - mean_k norm(y_kq)"""
+
+
+def _room(arrays: _Arrays, *, num_tasks: int, rows: int) -> _Kept:
+    dim, hidden = arrays.narrow.shape
+    rows = max(rows, arrays.kept.shape[2] + 1)
+
+    def empty(*shape: int) -> Array:
+        return np.empty((num_tasks, rows, *shape), dtype=np.float32)
+
+    gaps = np.empty((*arrays.kept.shape[:2], dim), dtype=np.float32)
+    return _Kept(empty(dim), empty(hidden), empty(dim), empty(), empty(), gaps)
+
+
+@compiled_for_sums
+def _forward(arrays: _Arrays, kept: _Kept) -> Array:
+    num_tasks, num_queries, num_shots = arrays.kept.shape[:3]
+    tokens = num_shots + 1
+    keeps_all = len(kept.centred) == num_tasks and kept.centred.shape[1] >= num_queries * tokens
+    narrow = np.ascontiguousarray(arrays.narrow.T)
+    closeness = np.empty((num_tasks, num_queries), dtype=np.float32)
+    queries_per_tile = max(1, min(TILE, kept.centred.shape[1]) // tokens)
+    for task in range(num_tasks):
+        place = task if keeps_all else 0
+        for first in range(0, num_queries, queries_per_tile):
+            last = min(first + queries_per_tile, num_queries)
+            start = first * tokens if keeps_all else 0
+            rows = slice(start, start + (last - first) * tokens)
+            centred, hidden = kept.centred[place, rows], kept.hidden[place, rows]
+            normed = kept.normed[place, rows]
+            _mix_tile(arrays, task, first, last, centred, hidden, kept.first_scale[place, rows])
+            np.dot(hidden, narrow, normed)
+            _norm_tile(arrays, task, first, last, centred, normed, kept.last_scale[place, rows],
+                       kept.gaps[task], closeness[task])  # fmt: skip
+    return closeness
+
+
+@compiled_for_sums
+def _mix_tile(
+    arrays: _Arrays, task: int, first: int, last: int, centred: Array, hidden: Array, scale: Array
+) -> None:
+    """C x of every pair of the tile, and relu(r V x + c)."""
+    tokens = arrays.kept.shape[2] + 1
+    bias = arrays.hidden_bias
+    for query in range(first, last):
+        for token in range(tokens):
+            row = (query - first) * tokens + token
+            x, active = centred[row], hidden[row]
+            if token < tokens - 1:
+                kept, merged = arrays.kept[task, query, token], arrays.merged[task, query, token]
+                _mix(x, arrays.supports[task, token], arrays.settled[task, token],
+                     arrays.values[task, query], kept, merged)  # fmt: skip
+                _mix(active, arrays.folded_supports[task, token],
+                     arrays.folded_settled[task, token], arrays.folded_values[task, query],
+                     kept, merged)  # fmt: skip
+            else:
+                x[:] = arrays.queries[task, query]
+                active[:] = arrays.folded_queries[task, query]
+            scale[row] = _centre(x)
+            for i in range(len(active)):
+                argument = active[i] * scale[row] + bias[i]
+                active[i] = np.float32(0.0) if argument < 0 else argument
+
+
+@compiled_for_sums
+def _centre(vector: Array) -> np.float32:
+    """Remove the mean in place and return 1 / std."""
+    dim = np.float32(len(vector))
+    total = np.float32(0.0)
+    for i in range(len(vector)):
+        total += vector[i]
+    mean = total / dim
+    squares = np.float32(0.0)
+    for i in range(len(vector)):
+        vector[i] -= mean
+        squares += vector[i] * vector[i]
+    return np.float32(1.0 / np.sqrt(squares / dim + np.float32(NORM_EPSILON)))
+
+
+@compiled_for_sums
+def _mix(
+    mixed: Array, support: Array, settled: Array, values: Array, kept: Array, merged: Array
+) -> None:
+    """mixed = support + sum_h kept_h settled_h + merged_h values_h, two heads a pass."""
+    num_heads = len(kept)
+    s0, v0, a0, b0 = settled[0], values[0], kept[0], merged[0]
+    if num_heads == 1:
+        for i in range(len(mixed)):
+            mixed[i] = support[i] + a0 * s0[i] + b0 * v0[i]
+        return
+    s1, v1, a1, b1 = settled[1], values[1], kept[1], merged[1]
+    for i in range(len(mixed)):
+        mixed[i] = support[i] + a0 * s0[i] + b0 * v0[i] + a1 * s1[i] + b1 * v1[i]
+    for head in range(2, num_heads - 1, 2):
+        s0, v0, a0, b0 = settled[head], values[head], kept[head], merged[head]
+        s1, v1, a1, b1 = settled[head + 1], values[head + 1], kept[head + 1], merged[head + 1]
+        for i in range(len(mixed)):
+            mixed[i] += a0 * s0[i] + b0 * v0[i] + a1 * s1[i] + b1 * v1[i]
+    if num_heads % 2:
+        s0, v0, a0, b0 = settled[-1], values[-1], kept[-1], merged[-1]
+        for i in range(len(mixed)):
+            mixed[i] += a0 * s0[i] + b0 * v0[i]
+
+
+@compiled_for_sums
+def _norm_tile(
+    arrays: _Arrays,
+    task: int,
+    first: int,
+    last: int,
+    centred: Array,
+    normed: Array,
+    scale: Array,
+    gaps: Array,
+    closeness: Array,
+) -> None:
+    """From W_2 relu(...), which `normed` holds at first, to norm(y), gaps and closeness."""
+    tokens = arrays.kept.shape[2] + 1
+    dim = centred.shape[1]
+    is_masked = len(arrays.query_mask) > 0
+    bias, gain = arrays.narrow_bias, arrays.gain
+    for query in range(first, last):
+        gap = gaps[query]
+        gap[:] = 0.0
+        for token in range(tokens):
+            is_support = token < tokens - 1
+            row = (query - first) * tokens + token
+            x, y = centred[row], normed[row]
+            if is_masked:
+                masks = arrays.support_mask if is_support else arrays.query_mask
+                mask = masks[task, token if is_support else query]
+                for i in range(dim):
+                    y[i] = x[i] + mask[i] * (y[i] + bias[i])
+            else:
+                for i in range(dim):
+                    y[i] = x[i] + (y[i] + bias[i])
+            inverse = _centre(y)
+            scale[row] = inverse
+            share = np.float32(-1.0 / (tokens - 1)) if is_support else np.float32(1.0)
+            for i in range(dim):
+                y[i] *= inverse
+                gap[i] += share * y[i]
+        squares = np.float32(0.0)
+        for i in range(dim):
+            squares += (gain[i] * gap[i]) * (gain[i] * gap[i])
+        closeness[query] = -squares / np.float32(np.sqrt(dim))
+
+
+@compiled_for_sums
+def _backward(arrays: _Arrays, kept: _Kept, outer: Array) -> _Arrays:
+    """Gradients by the arrays, masks left out, given those by the closeness."""
+    num_tasks, num_queries, num_shots = arrays.kept.shape[:3]
+    tokens = num_shots + 1
+    dim, width = arrays.narrow.shape
+    by = _Arrays(
+        np.zeros_like(arrays.supports), np.zeros_like(arrays.settled),
+        np.zeros_like(arrays.values), np.empty_like(arrays.queries),
+        np.zeros_like(arrays.folded_supports), np.zeros_like(arrays.folded_settled),
+        np.zeros_like(arrays.folded_values), np.empty_like(arrays.folded_queries),
+        np.empty_like(arrays.kept), np.empty_like(arrays.merged),
+        np.zeros_like(arrays.hidden_bias), np.zeros_like(arrays.narrow),
+        np.zeros_like(arrays.narrow_bias), np.zeros_like(arrays.gain),
+        arrays.support_mask, arrays.query_mask,
+    )  # fmt: skip
+    queries_per_tile = max(1, TILE // tokens)
+    size = min(queries_per_tile, num_queries) * tokens
+    by_x = np.empty((size, dim), dtype=np.float32)
+    by_fed = np.empty((size, dim), dtype=np.float32)
+    by_hidden = np.empty((size, width), dtype=np.float32)
+    by_narrow = np.empty_like(arrays.narrow)
+    for task in range(num_tasks):
+        for first in range(0, num_queries, queries_per_tile):
+            last = min(first + queries_per_tile, num_queries)
+            rows = slice(first * tokens, last * tokens)
+            count = (last - first) * tokens
+            centred, hidden = kept.centred[task, rows], kept.hidden[task, rows]
+            _norm_tile_backward(arrays, by, task, first, last, kept.normed[task, rows],
+                                kept.last_scale[task, rows], kept.gaps[task], outer[task],
+                                by_x, by_fed)  # fmt: skip
+            np.dot(by_fed[:count], arrays.narrow, by_hidden[:count])
+            np.dot(by_fed[:count].T, hidden, by_narrow)
+            for i in range(dim):
+                for j in range(width):
+                    by.narrow[i, j] += by_narrow[i, j]
+            _mix_tile_backward(arrays, by, task, first, last, centred, hidden,
+                               kept.first_scale[task, rows], by_x, by_hidden)  # fmt: skip
+    return by
+
+
+@compiled_for_sums
+def _norm_tile_backward(
+    arrays: _Arrays,
+    by: _Arrays,
+    task: int,
+    first: int,
+    last: int,
+    normed: Array,
+    scale: Array,
+    gaps: Array,
+    outer: Array,
+    by_x: Array,
+    by_fed: Array,
+) -> None:
+    """Gradients by the feed-forward net's output, and by C x as far as it passes by the net."""
+    tokens = arrays.kept.shape[2] + 1
+    dim = normed.shape[1]
+    is_masked = len(arrays.query_mask) > 0
+    by_gap = np.empty(dim, dtype=np.float32)
+    for query in range(first, last):
+        factor = np.float32(-2.0 / np.sqrt(dim)) * outer[query]
+        gap = gaps[query]
+        mean = np.float32(0.0)
+        for i in range(dim):
+            scaled = factor * arrays.gain[i] * gap[i]
+            by.gain[i] += scaled * gap[i]
+            by_gap[i] = scaled * arrays.gain[i]
+            mean += by_gap[i]
+        mean /= np.float32(dim)
+        for token in range(tokens):
+            is_support = token < tokens - 1
+            row = (query - first) * tokens + token
+            y, by_input, by_output = normed[row], by_x[row], by_fed[row]
+            along = np.float32(0.0)
+            for i in range(dim):
+                along += by_gap[i] * y[i]
+            along /= np.float32(dim)
+            share = np.float32(-1.0 / (tokens - 1)) if is_support else np.float32(1.0)
+            share *= scale[row]
+            if is_masked:
+                masks = arrays.support_mask if is_support else arrays.query_mask
+                mask = masks[task, token if is_support else query]
+                for i in range(dim):
+                    by_y = share * (by_gap[i] - mean - y[i] * along)
+                    by_input[i] = by_y
+                    by_output[i] = by_y * mask[i]
+                    by.narrow_bias[i] += by_y * mask[i]
+            else:
+                for i in range(dim):
+                    by_y = share * (by_gap[i] - mean - y[i] * along)
+                    by_input[i] = by_y
+                    by_output[i] = by_y
+                    by.narrow_bias[i] += by_y
+
+
+@compiled_for_sums
+def _mix_tile_backward(
+    arrays: _Arrays,
+    by: _Arrays,
+    task: int,
+    first: int,
+    last: int,
+    centred: Array,
+    hidden: Array,
+    scale: Array,
+    by_x: Array,
+    by_hidden: Array,
+) -> None:
+    """A pair's gradients by x and V x, handed on to what the two were mixed from."""
+    tokens = arrays.kept.shape[2] + 1
+    dim, width = centred.shape[1], hidden.shape[1]
+    bias = arrays.hidden_bias
+    for query in range(first, last):
+        for token in range(tokens):
+            row = (query - first) * tokens + token
+            by_vector, by_folded, active = by_x[row], by_hidden[row], hidden[row]
+            inverse = scale[row]
+            along = np.float32(0.0)
+            for i in range(width):
+                by_argument = by_folded[i] if active[i] > 0 else np.float32(0.0)
+                along += by_argument * (active[i] - bias[i])
+                by.hidden_bias[i] += by_argument
+                by_folded[i] = by_argument * inverse
+            along *= -inverse * inverse / np.float32(dim)
+            x = centred[row]
+            for i in range(dim):
+                by_vector[i] += along * x[i]
+            if token == tokens - 1:
+                by.queries[task, query] = by_vector
+                by.folded_queries[task, query] = by_folded
+                continue
+            kept, merged = arrays.kept[task, query, token], arrays.merged[task, query, token]
+            by_kept, by_merged = by.kept[task, query, token], by.merged[task, query, token]
+            by_kept[:] = 0.0
+            by_merged[:] = 0.0
+            _hand_on(by_vector, arrays.settled[task, token], arrays.values[task, query],
+                     kept, merged, by.supports[task, token], by.settled[task, token],
+                     by.values[task, query], by_kept, by_merged)  # fmt: skip
+            _hand_on(by_folded, arrays.folded_settled[task, token],
+                     arrays.folded_values[task, query], kept, merged,
+                     by.folded_supports[task, token], by.folded_settled[task, token],
+                     by.folded_values[task, query], by_kept, by_merged)  # fmt: skip
+
+
+@compiled_for_sums
+def _hand_on(
+    by_mixed: Array,
+    settled: Array,
+    values: Array,
+    kept: Array,
+    merged: Array,
+    by_support: Array,
+    by_settled: Array,
+    by_values: Array,
+    by_kept: Array,
+    by_merged: Array,
+) -> None:
+    """The gradient of `_mix`, added to what has been gathered of its inputs."""
+    for i in range(len(by_mixed)):
+        by_support[i] += by_mixed[i]
+    for head in range(len(kept)):
+        P, R, a, b = settled[head], values[head], kept[head], merged[head]
+        by_P, by_R = by_settled[head], by_values[head]
+        along_P, along_R = np.float32(0.0), np.float32(0.0)
+        for i in range(len(by_mixed)):
+            along_P += by_mixed[i] * P[i]
+            along_R += by_mixed[i] * R[i]
+            by_P[i] += a * by_mixed[i]
+            by_R[i] += b * by_mixed[i]
+        by_kept[head] += along_P
+        by_merged[head] += along_R

@@ -1,0 +1,44 @@
+"""Workers that train one network together, each on its share of every batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from torch import Tensor
+
+Piece = TypeVar("Piece")
+
+
+class Team(Protocol):
+    """What a step needs to know of the other workers.
+
+    All draws depend on the seed and the step alone, so every worker knows the whole batch, works
+    on its share, and after adding up has the gradient of one worker with all of it.
+    """
+
+    @property
+    def rank(self) -> int:
+        """Which worker this is, from 0."""
+
+    @property
+    def size(self) -> int:
+        """How many workers there are."""
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by its sum over the workers."""
+
+
+class Alone:
+    """The team of one."""
+
+    rank = 0
+    size = 1
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        """Nothing to add."""
+
+
+def share(team: Team, pieces: Sequence[Piece]) -> Sequence[Piece]:
+    """This worker's share of the pieces of a batch."""
+    return pieces[team.rank :: team.size]
