@@ -1,0 +1,187 @@
+"""The walk over a graph and its labels, as a matrix that is never written down.
+
+Each known label joins the graph as one more node, linked to its holders. With A the adjacency
+of nodes and labels together and D its degrees, the walk is P = D^-1 A. A product with P adds up
+rows, so it needs no copy of the adjacency, weighted or not: a stored graph is read where it lies.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from jaxtyping import Float32, Int64, Integer
+
+from metatne.compiled import compiled
+from metatne.graph.store import Graph
+from metatne.parallel import in_threads
+
+DEGREE_SHARE = 0.1
+"""Share of the mean degree that is added to every degree. Without it each small component
+has an eigenvalue of 1, and in a graph of many pieces the pieces use up all dimensions."""
+
+LABEL_SHARE = 0.3
+"""Weight of a link to a label, in mean degrees: what a label says against what links say."""
+
+LINKS_PER_PIECE = 65_536
+
+Block = Float32[np.ndarray, "row column"]
+"""A vector a column; a row for each node, then for each known label."""
+
+
+class Walk:
+    """P over nodes and known labels; `degrees` are D's, with their share of the mean."""
+
+    def __init__(self, graph: Graph, known_labels: Int64[np.ndarray, " label"]) -> None:
+        self.num_rows = graph.num_nodes + len(known_labels)
+        self._links = links = _links_of(graph, known_labels)
+        self._pieces = _even_pieces(links)
+        self._inverse_degrees = np.ones(self.num_rows, dtype=np.float32)
+        sums = np.zeros((self.num_rows, 1), dtype=np.float32)
+        self.combine(np.ones_like(sums), sums)  # with D = 1 for now, P is A
+        self.is_linked = sums[:, 0] > 0
+        degrees = sums[:, 0].astype(np.float64)
+        # Without a single link P is 0, whatever D is.
+        self.degrees = degrees + DEGREE_SHARE * (degrees.mean() or 1.0)
+        self._inverse_degrees = (1 / self.degrees).astype(np.float32)
+
+    def combine(
+        self,
+        block: Block,
+        out: Block,
+        *,
+        of_product: float = 1.0,
+        of_block: float = 0.0,
+        of_out: float = 0.0,
+    ) -> None:
+        """Make `out` of_product * P block + of_block * block + of_out * out."""
+        factors = np.array([of_product, of_block, of_out], dtype=np.float32)
+
+        def work(rows: slice) -> None:
+            _combine_rows(
+                rows.start, rows.stop, self._links, self._inverse_degrees, factors, block, out
+            )
+
+        in_threads(work, self._pieces)
+
+
+class _Links(NamedTuple):
+    """Who is linked to whom: a node to its neighbours and labels, a label to its holders."""
+
+    indptr: Int64[np.ndarray, " bounds"]
+    indices: Integer[np.ndarray, " entry"]
+    weights: Float32[np.ndarray, " weight"]
+    """Of the entries; empty where all weigh the same."""
+
+    unit: np.float32
+    """What a weight is multiplied by: in mean weights, no scale of them is too large."""
+
+    held_indptr: Int64[np.ndarray, " bounds"]
+    held: Integer[np.ndarray, " pair"]
+    holders_indptr: Int64[np.ndarray, " label_bounds"]
+    holders: Integer[np.ndarray, " pair"]
+    label_weight: np.float32
+
+
+def _links_of(graph: Graph, known_labels: Int64[np.ndarray, " label"]) -> _Links:
+    holds = graph.labels.holds.select(known_labels)
+    held = sp.csc_array(
+        (np.ones(len(holds), dtype=np.int8), holds.nodes, holds.indptr),
+        shape=(graph.num_nodes, len(known_labels)),
+    ).tocsr()
+    weights = np.empty(0, dtype=np.float32) if graph.weights is None else graph.weights
+    weights.flags.writeable = False  # as a graph's are: one type of arrays to compile for
+    return _Links(
+        indptr=graph.indptr,
+        indices=graph.indices,
+        weights=weights,
+        unit=np.float32(1 / weights.mean(dtype=np.float64) if len(weights) else 1),
+        held_indptr=held.indptr.astype(np.int64),
+        held=held.indices.astype(np.int32),
+        holders_indptr=holds.indptr,
+        holders=holds.nodes,
+        label_weight=np.float32(LABEL_SHARE * len(graph.indices) / max(graph.num_nodes, 1)),
+    )
+
+
+def _even_pieces(links: _Links) -> list[slice]:
+    """Runs of rows with about LINKS_PER_PIECE links each; a row counts as one more."""
+    counts = np.concatenate(
+        (np.diff(links.indptr) + np.diff(links.held_indptr), np.diff(links.holders_indptr))
+    )
+    ends = np.cumsum(counts + 1)
+    last = int(ends[-1]) if len(ends) else 0
+    cuts = np.searchsorted(ends, np.arange(LINKS_PER_PIECE, last, LINKS_PER_PIECE), side="right")
+    bounds = np.unique(np.concatenate(([0], cuts, [len(counts)]))).tolist()
+    return [slice(*pair) for pair in pairwise(bounds)]
+
+
+@compiled
+def _combine_rows(
+    first: int,
+    last: int,
+    links: _Links,
+    inverse_degrees: Float32[np.ndarray, " row"],
+    factors: Float32[np.ndarray, " three"],
+    block: Block,
+    out: Block,
+) -> None:
+    num_nodes, num_columns = len(links.indptr) - 1, block.shape[1]
+    of_product, of_block, of_out = factors
+    label_rows = block[num_nodes:]
+    total = np.empty(num_columns, dtype=np.float32)
+    from_labels = np.empty(num_columns, dtype=np.float32)
+    for row in range(first, last):
+        total[:] = 0
+        from_labels[:] = 0
+        if row < num_nodes:
+            begin, end = links.indptr[row], links.indptr[row + 1]
+            if len(links.weights):
+                _add_weighted_rows(block, links, begin, end, total)
+            else:
+                _add_rows(block, links.indices, begin, end, total)
+            begin, end = links.held_indptr[row], links.held_indptr[row + 1]
+            _add_rows(label_rows, links.held, begin, end, from_labels)
+        else:
+            label = row - num_nodes
+            begin, end = links.holders_indptr[label], links.holders_indptr[label + 1]
+            _add_rows(block, links.holders, begin, end, from_labels)
+        share = of_product * inverse_degrees[row]
+        for column in range(num_columns):
+            product = share * (total[column] + links.label_weight * from_labels[column])
+            kept = of_block * block[row, column] + of_out * out[row, column]
+            out[row, column] = product + kept
+
+
+@compiled
+def _add_rows(
+    block: Block,
+    rows: Integer[np.ndarray, " entry"],
+    begin: int,
+    end: int,
+    total: Float32[np.ndarray, " column"],
+) -> None:
+    """Add the block's rows `rows[begin:end]`, four at a time: `total` is written less often."""
+    entry = begin
+    while entry + 4 <= end:
+        a, b, c, d = rows[entry], rows[entry + 1], rows[entry + 2], rows[entry + 3]
+        for column in range(len(total)):
+            total[column] += (block[a, column] + block[b, column]) + (
+                block[c, column] + block[d, column]
+            )
+        entry += 4
+    for rest in range(entry, end):
+        for column in range(len(total)):
+            total[column] += block[rows[rest], column]
+
+
+@compiled
+def _add_weighted_rows(
+    block: Block, links: _Links, begin: int, end: int, total: Float32[np.ndarray, " column"]
+) -> None:
+    for entry in range(begin, end):
+        weight, neighbour = links.unit * links.weights[entry], links.indices[entry]
+        for column in range(len(total)):
+            total[column] += weight * block[neighbour, column]
