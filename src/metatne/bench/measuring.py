@@ -19,24 +19,27 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psutil
 
 from metatne.errors import RunError
 from metatne.parallel import num_threads
 
+Returned = TypeVar("Returned")
+
 
 def seconds(work: Callable[[], object], *, repeats: int) -> float:
     """Median wall seconds of `work`, after one call that is not counted."""
     work()
-    return statistics.median(_one(work) for _ in range(repeats))
+    return statistics.median(once(work)[0] for _ in range(repeats))
 
 
-def _one(work: Callable[[], object]) -> float:
+def once(work: Callable[[], Returned]) -> tuple[float, Returned]:
+    """Wall seconds of one call, and what it returned: for work that takes long enough."""
     start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    returned = work()
+    return time.perf_counter() - start, returned
 
 
 @dataclass(frozen=True)
@@ -94,9 +97,7 @@ def _answer(target: str, reply: Path) -> None:
     args = json.load(sys.stdin)
     _forget_peak()
     before = psutil.Process().memory_info().rss
-    start = time.perf_counter()
-    result = function(*args)
-    taken = time.perf_counter() - start
+    taken, result = once(lambda: function(*args))
     answer = PeakMemory(before=before, peak=_peak_so_far(), seconds=taken, result=result)
     reply.write_text(json.dumps(asdict(answer)), encoding="utf-8")
 
@@ -135,7 +136,7 @@ def matmul_peak(threads: int) -> float:
     left, right = np.random.default_rng(0).random((2, size, size), dtype=np.float32)
     out = np.empty_like(left)
     with threadpool_limits(threads):
-        best = min(_one(lambda: np.matmul(left, right, out=out)) for _ in range(12))
+        best = min(once(lambda: np.matmul(left, right, out=out))[0] for _ in range(12))
     return 2 * size**3 / best / 1e9
 
 
