@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
 
 Piece = TypeVar("Piece")
 
 
+@runtime_checkable
 class Team(Protocol):
     """What a step needs to know of the other workers.
 
