@@ -23,7 +23,7 @@ from metatne.metrics import f1, roc_auc
 from metatne.model import MetaTNENetwork, initial_table
 from metatne.sampling.pairs import PairSampler
 from metatne.sampling.splits import LabelSplit
-from metatne.sampling.tasks import TaskSampler, TaskShape
+from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape
 from metatne.schedule import annealing, structural_probability
 from metatne.scoring import score_tasks
 from metatne.seeding import numpy_generator, torch_seed
@@ -98,13 +98,7 @@ class Trainer:
         self._validation_tasks = TaskSampler(
             graph.labels, split.validation, validation_shape(config)
         ).draw(config.validation_tasks, numpy_generator(config.seed, "validation tasks"))
-        # Weights are drawn on the CPU, so that every device starts from the same ones.
-        with torch_seed(config.seed, "network"):
-            self.network = MetaTNENetwork(graph.num_nodes, config)
-        if config.spectral_scale > 0:
-            start = spectral_embeddings(graph, split.known, config.dim, seed=config.seed)
-            self.network.embeddings.data += config.spectral_scale * torch.from_numpy(start)
-        self.network.to(self.device)
+        self.network = _starting_network(graph, split, config).to(self.device)
         with torch_seed(config.seed, "contexts"):
             contexts = initial_table(graph.num_nodes, config.dim)
         self.contexts = contexts.detach().to(self.device)
@@ -143,7 +137,7 @@ class Trainer:
             if numpy_generator(config.seed, "schedule", state.step).random() < tau:
                 self._structural_step()
             else:
-                self._meta_step()
+                self.meta_step()
             state.step += 1
             state.seconds = time.perf_counter() - resumed
             if state.step % config.validate_every == 0 or state.step == config.num_steps:
@@ -179,9 +173,15 @@ class Trainer:
         self._step(nodes, embeddings, "structural embeddings")
         self._step(contexts, context_rows, "structural contexts")
 
-    def _meta_step(self) -> None:
-        step, seed = self.state.step, self.config.seed
-        tasks = self._tasks.draw(self.config.tasks_per_step, numpy_generator(seed, "tasks", step))
+    def tasks_of_step(self, step: int) -> Tasks:
+        """The tasks that `step` learns from, if it is a meta step."""
+        generator = numpy_generator(self.config.seed, "tasks", step)
+        return self._tasks.draw(self.config.tasks_per_step, generator)
+
+    def meta_step(self) -> None:
+        """One step of the meta-learning module, on Tr and the embeddings of the tasks' nodes."""
+        step = self.state.step
+        tasks = self.tasks_of_step(step)
         nodes = _Rows(
             np.concatenate((tasks.positives, tasks.negatives, tasks.queries), axis=1), self.device
         )
@@ -251,9 +251,11 @@ class Trainer:
         state.losses = {kind: [] for kind in state.losses}
         if is_best:
             state.best_step = state.step
-            state.best_weights = {
-                name: weight.detach().clone() for name, weight in self.network.state_dict().items()
-            }
+            for name, weight in self.network.state_dict().items():
+                if name in state.best_weights:  # no third table of U's size, not even for a moment
+                    state.best_weights[name].copy_(weight)
+                else:
+                    state.best_weights[name] = weight.detach().clone()
         for observer in observers:
             observer.on_validation(validation, is_best=is_best)
 
@@ -262,6 +264,18 @@ class Trainer:
             return False
         waited = sum(validation.step > self.state.best_step for validation in self.state.history)
         return waited >= self.config.patience
+
+
+def _starting_network(graph: Graph, split: LabelSplit, config: Config) -> MetaTNENetwork:
+    """The network before the first step, drawn on the CPU: every device starts from the same."""
+    start = None
+    if config.spectral_scale > 0:  # before there is a U: it takes more memory than it returns
+        start = spectral_embeddings(graph, split.known, config.dim, seed=config.seed)
+    with torch_seed(config.seed, "network"):
+        network = MetaTNENetwork(graph.num_nodes, config)
+    if start is not None:
+        network.embeddings.data.add_(torch.from_numpy(start), alpha=config.spectral_scale)
+    return network
 
 
 class _Rows:
