@@ -1,6 +1,6 @@
 """The one-block transformation's inner loop, compiled: from attention's factors to closeness.
 
-Per task, sign and head, attention leaves factors (see `SelfAttention.factors`) from which the
+Per task, sign and head, attention leaves factors (see `SelfAttention.mixture`) from which the
 embedding of support k in the company of query q is a sum, and the query's own is given:
 
     x_kq = u_k + sum_h kept_kqh P_kh + merged_kqh R_qh        x_qq = u_q + adapted_q
@@ -29,15 +29,17 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg.cython_blas  # noqa: F401 - compiled products use it: loaded now, it obeys `one_thread`
 import torch
 from jaxtyping import Float, Float32
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from metatne.compiled import compiled_for_sums
 
 NORM_EPSILON = 1e-6
 
-TILE = 512
+TILE = 256
 """Pairs that are worked on at once: their vectors fit a core's second-level cache."""
 
 Array = Float32[np.ndarray, "..."]
@@ -91,6 +93,7 @@ class _Closeness(torch.autograd.Function):
         return closeness
 
     @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
         (gradient,) = outer
         by = _backward(ctx.arrays, ctx.kept, np.ascontiguousarray(gradient.detach().numpy()))
@@ -312,7 +315,7 @@ def _backward(arrays: _Arrays, kept: _Kept, outer: Array) -> _Arrays:
     by_x = np.empty((size, dim), dtype=np.float32)
     by_fed = np.empty((size, dim), dtype=np.float32)
     by_hidden = np.empty((size, width), dtype=np.float32)
-    by_narrow = np.empty_like(arrays.narrow)
+    by_narrow, total = np.empty_like(arrays.narrow), by.narrow
     for task in range(num_tasks):
         for first in range(0, num_queries, queries_per_tile):
             last = min(first + queries_per_tile, num_queries)
@@ -324,9 +327,7 @@ def _backward(arrays: _Arrays, kept: _Kept, outer: Array) -> _Arrays:
                                 by_x, by_fed)  # fmt: skip
             np.dot(by_fed[:count], arrays.narrow, by_hidden[:count])
             np.dot(by_fed[:count].T, hidden, by_narrow)
-            for i in range(dim):
-                for j in range(width):
-                    by.narrow[i, j] += by_narrow[i, j]
+            total += by_narrow
             _mix_tile_backward(arrays, by, task, first, last, centred, hidden,
                                kept.first_scale[task, rows], by_x, by_hidden)  # fmt: skip
     return by
@@ -350,15 +351,16 @@ def _norm_tile_backward(
     tokens = arrays.kept.shape[2] + 1
     dim = normed.shape[1]
     is_masked = len(arrays.query_mask) > 0
+    gain, by_gain, by_bias = arrays.gain, by.gain, by.narrow_bias
     by_gap = np.empty(dim, dtype=np.float32)
     for query in range(first, last):
         factor = np.float32(-2.0 / np.sqrt(dim)) * outer[query]
         gap = gaps[query]
         mean = np.float32(0.0)
         for i in range(dim):
-            scaled = factor * arrays.gain[i] * gap[i]
-            by.gain[i] += scaled * gap[i]
-            by_gap[i] = scaled * arrays.gain[i]
+            scaled = factor * gain[i] * gap[i]
+            by_gain[i] += scaled * gap[i]
+            by_gap[i] = scaled * gain[i]
             mean += by_gap[i]
         mean /= np.float32(dim)
         for token in range(tokens):
@@ -378,13 +380,13 @@ def _norm_tile_backward(
                     by_y = share * (by_gap[i] - mean - y[i] * along)
                     by_input[i] = by_y
                     by_output[i] = by_y * mask[i]
-                    by.narrow_bias[i] += by_y * mask[i]
+                    by_bias[i] += by_y * mask[i]
             else:
                 for i in range(dim):
                     by_y = share * (by_gap[i] - mean - y[i] * along)
                     by_input[i] = by_y
                     by_output[i] = by_y
-                    by.narrow_bias[i] += by_y
+                    by_bias[i] += by_y
 
 
 @compiled_for_sums
@@ -403,7 +405,7 @@ def _mix_tile_backward(
     """A pair's gradients by x and V x, handed on to what the two were mixed from."""
     tokens = arrays.kept.shape[2] + 1
     dim, width = centred.shape[1], hidden.shape[1]
-    bias = arrays.hidden_bias
+    bias, by_bias = arrays.hidden_bias, by.hidden_bias
     for query in range(first, last):
         for token in range(tokens):
             row = (query - first) * tokens + token
@@ -411,9 +413,9 @@ def _mix_tile_backward(
             inverse = scale[row]
             along = np.float32(0.0)
             for i in range(width):
-                by_argument = by_folded[i] if active[i] > 0 else np.float32(0.0)
+                by_argument = np.float32(0.0) if active[i] <= 0 else by_folded[i]
                 along += by_argument * (active[i] - bias[i])
-                by.hidden_bias[i] += by_argument
+                by_bias[i] += by_argument
                 by_folded[i] = by_argument * inverse
             along *= -inverse * inverse / np.float32(dim)
             x = centred[row]

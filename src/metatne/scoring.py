@@ -55,7 +55,8 @@ def score_nodes(
     piece = max(QUERIES_PER_PIECE, TOKENS_PER_PIECE // (len(positives) + len(negatives) + 2))
     pieces = (candidates[start : start + piece] for start in range(0, len(candidates), piece))
     nothing = np.empty((1, 0), dtype=np.float32)
-    return np.concatenate([nothing, *torch_in_threads(score, pieces)], axis=1)[0]
+    scores = np.concatenate([nothing, *torch_in_threads(score, pieces)], axis=1)
+    return scores.reshape(-1)
 
 
 def _on_host(logits: Float[Tensor, "task query"]) -> Float32[np.ndarray, "task query"]:
