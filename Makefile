@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check study docs clean
+.PHONY: demo test check study bench docs clean
 
 demo: $(VENV)/.core
 	$(BIN)/metatne demo
@@ -22,10 +22,16 @@ check: $(VENV)/.dev
 study: $(VENV)/.dev
 	$(BIN)/pytest -m slow
 
+# Speed and memory on this machine, goals beside them; then the page that shows them.
+bench: $(VENV)/.dev
+	$(BIN)/metatne bench all --out results/bench.json
+	$(BIN)/python scripts/write_performance_page.py
+
 # Pages that are generated from the code; a test fails when they are stale.
 docs: $(VENV)/.dev
 	$(BIN)/python scripts/write_cli_reference.py
 	$(BIN)/python scripts/write_errors_page.py
+	$(BIN)/python scripts/write_performance_page.py
 
 clean:
 	rm -rf $(VENV) demo

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from metatne.bench import growth
 from metatne.bench.growth import Sizes, settings
-from metatne.graph.store import Graph
-from metatne.sampling.splits import LabelSplit
-from metatne.training.trainer import Trainer, training_shape
+from metatne.training.trainer import training_shape
 
 TINY = Sizes(supports=6, queries=9, dim=8)
 
@@ -22,16 +19,7 @@ def test_sizes_become_settings() -> None:
     assert (config.dim, config.attention_dim, config.feedforward_dim) == (8, 16, 16)
 
 
-def test_all_steps_but_the_first_are_meta_steps(planted: Graph) -> None:
-    labels = np.arange(10)
-    trainer = Trainer(
-        planted, LabelSplit(labels[1:], labels[:1], labels[:0]), settings(TINY, num_steps=5)
-    )
-    trainer.run()
-    assert trainer.state.num_structural == 1
-
-
-def test_each_size_grows_on_its_own(planted: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_size_grows_on_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growth, "GROWING", {"supports": (3, 6), "dim": (4, 8)})
     monkeypatch.setattr(growth, "CANDIDATES", (5, 10))
     monkeypatch.setattr(growth, "NUM_NODES", 300)

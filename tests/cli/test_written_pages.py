@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 from pathlib import Path
 from typing import Any
+
+from metatne.bench.registry import BENCHMARKS
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,6 +24,45 @@ def test_the_errors_are_not_stale() -> None:
         assert written.count(found) == 1
         written = written.replace(found, on_the_page)
     assert written == _page("errors.md"), "docs/errors.md is stale; run `make docs`"
+
+
+def test_the_figures_are_not_stale() -> None:
+    """The tables are those of `results/bench.json`, and so are the plots."""
+    report = json.loads((ROOT / "results" / "bench.json").read_text(encoding="utf-8"))
+    script = _script("write_performance_page.py")
+    assert script["page"](_page("performance.md"), report) == _page("performance.md"), (
+        "docs/performance.md is stale; run `make docs`"
+    )
+    drawn = {
+        path.stem: path.read_text(encoding="utf-8")
+        for path in (ROOT / "docs" / "plots").glob("*.svg")
+    }
+    expected = script["all_panels"](report)
+    assert drawn.keys() == expected.keys()
+    for name, panels in expected.items():
+        made_from = f"<dc:description>{script['fingerprint'](panels)}<"
+        assert made_from in drawn[name], f"docs/plots/{name}.svg is stale; run `make docs`"
+
+
+def test_the_page_shows_every_benchmark() -> None:
+    for name in BENCHMARKS:
+        assert f"<!-- {name} -->" in _page("performance.md")
+
+
+def test_a_page_of_figures_can_be_stale() -> None:
+    report = json.loads((ROOT / "results" / "bench.json").read_text(encoding="utf-8"))
+    script = _script("write_performance_page.py")
+    panels = script["all_panels"](report)
+    report["machine"]["matmul_gflops"] += 100
+    for figure in report["figures"]:
+        figure["value"] *= 1.5
+    stale = _page("performance.md")
+    renewed = script["page"](stale, report)
+    assert renewed != stale
+    assert script["page"](renewed, report) == renewed
+    changed = script["all_panels"](report)
+    for name in panels:
+        assert script["fingerprint"](panels[name]) != script["fingerprint"](changed[name])
 
 
 def _script(name: str) -> dict[str, Any]:

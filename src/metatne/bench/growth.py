@@ -6,8 +6,6 @@ One size grows at a time, from the paper's 10/20; how cost grows with the graph 
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -16,6 +14,7 @@ import numpy as np
 from metatne.bench.figure import Figure
 from metatne.bench.measuring import seconds
 from metatne.config import Config, make_config
+from metatne.device import one_thread
 from metatne.graph.planted import planted_graph
 from metatne.graph.store import Graph
 from metatne.model import MetaTNENetwork
@@ -54,7 +53,7 @@ def measure(quick: bool) -> Iterator[Figure]:
     for name, values in GROWING.items():
         for value in values[::2] if quick else values:
             sizes = replace(Sizes(), **{name: value})
-            taken = meta_step_seconds(graph, sizes, num_steps=6 if quick else 20)
+            taken = meta_step_seconds(graph, sizes, repeats=3 if quick else 9)
             yield _figure(name, value, "meta step", taken)
     for name, values in {**GROWING, "queries": CANDIDATES}.items():
         for value in values[::2] if quick else values:
@@ -66,15 +65,13 @@ def _figure(name: str, value: int, quantity: str, taken: float) -> Figure:
     return Figure(f"{name} {value:,}", quantity, taken, "s", details={name: value})
 
 
-def meta_step_seconds(graph: Graph, sizes: Sizes, *, num_steps: int) -> float:
+def meta_step_seconds(graph: Graph, sizes: Sizes, *, repeats: int) -> float:
     """Median seconds of a meta step: tasks drawn, forward, backward and update."""
-    config = settings(sizes, num_steps=num_steps + 2)
-    everything = np.arange(graph.labels.num_labels)
-    split = LabelSplit(known=everything[1:], validation=everything[:1], test=everything[:0])
-    ends: list[float] = []
-    Trainer(graph, split, config).run(at_step_end=lambda _: ends.append(time.perf_counter()))
-    # The first step is structural, the second a warm-up, and the last one validates.
-    return float(statistics.median(np.diff(ends)[1:-1]))
+    labels = np.arange(graph.labels.num_labels)
+    split = LabelSplit(known=labels[1:], validation=labels[:1], test=labels[:0])
+    trainer = Trainer(graph, split, settings(sizes))
+    with one_thread():  # as in a training
+        return seconds(trainer.meta_step, repeats=repeats)
 
 
 def scoring_seconds(graph: Graph, sizes: Sizes) -> float:
@@ -86,8 +83,8 @@ def scoring_seconds(graph: Graph, sizes: Sizes) -> float:
     return seconds(lambda: score_nodes(network, positives, negatives, candidates), repeats=3)
 
 
-def settings(sizes: Sizes, *, num_steps: int = 1) -> Config:
-    """A network whose other widths follow d as in the paper, and steps that are meta steps."""
+def settings(sizes: Sizes) -> Config:
+    """A network whose other widths follow d as in the paper."""
     return make_config(
         {
             "dim": sizes.dim,
@@ -98,12 +95,8 @@ def settings(sizes: Sizes, *, num_steps: int = 1) -> Config:
             "query_positives": sizes.queries // 3,
             "query_negatives": sizes.queries - sizes.queries // 3,
             "tasks_per_step": TASKS_PER_STEP,
-            "pairs_per_step": 1,
-            "decay_rate": 1e12,  # tau is 1 at the first step, and then 0
             "spectral_scale": 0.0,
             "identity_start": False,
-            "num_steps": num_steps,
-            "validate_every": num_steps,
             "validation_tasks": 1,
         }
     )
