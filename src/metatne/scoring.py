@@ -52,11 +52,16 @@ def score_nodes(
     def score(some: Int64[np.ndarray, " some"]) -> Float32[np.ndarray, "1 some"]:
         return _on_host(network(*supports, torch.from_numpy(some[None]).to(device)))
 
-    piece = max(QUERIES_PER_PIECE, TOKENS_PER_PIECE // (len(positives) + len(negatives) + 2))
+    piece = nodes_per_piece(len(positives) + len(negatives))
     pieces = (candidates[start : start + piece] for start in range(0, len(candidates), piece))
     nothing = np.empty((1, 0), dtype=np.float32)
     scores = np.concatenate([nothing, *torch_in_threads(score, pieces)], axis=1)
     return scores.reshape(-1)
+
+
+def nodes_per_piece(num_supports: int) -> int:
+    """Candidates scored at once: shards cut at its multiples get the very bits of the whole."""
+    return max(QUERIES_PER_PIECE, TOKENS_PER_PIECE // (num_supports + 2))
 
 
 def _on_host(logits: Float[Tensor, "task query"]) -> Float32[np.ndarray, "task query"]:

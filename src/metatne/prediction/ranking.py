@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,27 +43,41 @@ def score_candidates(
     seed: int,
 ) -> Scores:
     """Score the candidates; without negatives, against nodes drawn from the rest of the graph."""
-    if len(support.negatives):
-        logits = score_nodes(network, support.positives, support.negatives, candidates)
-        return Scores(candidates, logits, np.empty(0, dtype=np.int64))
-    weak_sets = _draw_weak_negatives(support.positives, num_nodes, num_weak_negatives, seed)
+    weak = weak_negatives(support, num_nodes=num_nodes, size=num_weak_negatives, seed=seed)
+    logits = score_against(network, support.positives, weak or [support.negatives], candidates)
+    drawn = np.concatenate(weak) if weak else np.empty(0, dtype=np.int64)
+    return Scores(candidates, logits, np.sort(drawn))
+
+
+def score_against(
+    network: MetaTNENetwork,
+    positives: Int64[np.ndarray, " positive"],
+    negative_sets: Sequence[Int64[np.ndarray, " negative"]],
+    candidates: Nodes,
+) -> Float[np.ndarray, " node"]:
+    """Log-odds of each candidate, averaged over the sets of negatives that it is not in."""
     total = np.zeros(len(candidates))
     times = np.zeros(len(candidates), dtype=np.int64)
-    for weak in weak_sets:
-        outside = ~np.isin(candidates, weak)
-        total[outside] += score_nodes(network, support.positives, weak, candidates[outside])
+    for negatives in negative_sets:
+        # Members of the set are scored and not counted: left out, they would move the places
+        # where candidates are cut into pieces, and a shard would differ from the whole in bits.
+        logits = score_nodes(network, positives, negatives, candidates)
+        outside = ~np.isin(candidates, negatives)
+        total += np.where(outside, logits, 0.0)
         times += outside
-    return Scores(candidates, total / times, np.sort(np.concatenate(weak_sets)))
+    return total / times
 
 
-def _draw_weak_negatives(
-    positives: Int64[np.ndarray, " positive"], num_nodes: int, size: int, seed: int
+def weak_negatives(
+    support: Support, *, num_nodes: int, size: int, seed: int
 ) -> list[Int64[np.ndarray, " weak"]]:
-    """Disjoint sets of nodes, drawn uniformly from those that are not positives.
+    """Where no negatives were given: disjoint sets, drawn uniformly from all but the positives.
 
     A novel label is rare, so nodes drawn at random mostly lack it.
     """
-    rest = np.setdiff1d(np.arange(num_nodes), positives)
+    if len(support.negatives):
+        return []
+    rest = np.setdiff1d(np.arange(num_nodes), support.positives)
     if len(rest) < 2:
         raise SupportError(
             "no negatives were given and the graph has too few other nodes to draw weak ones from; "
