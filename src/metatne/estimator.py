@@ -21,7 +21,7 @@ from metatne.sampling.tasks import Tasks, TaskShape, too_few_holders, usable_lab
 from metatne.saved import TrainedModel, load_model, save_model
 from metatne.scoring import score_tasks
 from metatne.training.checkpoint import Checkpointer, restore_checkpoint
-from metatne.training.memory import check_memory, estimate_training_bytes
+from metatne.training.memory import GraphSize, check_memory, estimate_training_bytes
 from metatne.training.trainer import (
     Observer,
     Trainer,
@@ -81,7 +81,7 @@ class MetaTNE:
                 f"resume: there is no checkpoint at {checkpoint}; train without resume"
             )
         split = split or self._default_split(graph)
-        check_memory(estimate_training_bytes(graph.num_nodes, len(graph.indices), self.config))
+        check_memory(estimate_training_bytes(GraphSize.of(graph), self.config))
         with one_thread():
             trainer = Trainer(graph, split, self.config)
             if resume and checkpoint is not None:

@@ -32,7 +32,7 @@ from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
 from metatne.saved import HEADER
 from metatne.training.logs import DirectoryLog
-from metatne.training.memory import estimate_training_bytes, format_bytes
+from metatne.training.memory import GraphSize, estimate_training_bytes, format_bytes
 from metatne.training.trainer import Observer, Stopped
 
 EXAMPLE = """\b
@@ -83,7 +83,7 @@ def train(
     checkpoint = _checkpoint(out, resume=resume, overwrite=overwrite)
     loaded = load_graph(graph, data_dir)
     model = MetaTNE(**all_settings(preset, loaded.name, config, seed, assignments))
-    estimate = estimate_training_bytes(loaded.num_nodes, len(loaded.indices), model.config)
+    estimate = estimate_training_bytes(GraphSize.of(loaded), model.config)
     say(f"{loaded!r}")
     say(f"training needs about {format_bytes(estimate)} of memory")
     with _kept_if_unfinished(checkpoint, resume=resume):

@@ -2,46 +2,112 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
 import psutil
 
 from metatne.config import Config
 from metatne.errors import OutOfMemoryError
+from metatne.graph.store import Graph
+from metatne.schedule import structural_probability
+from metatne.spectral import OVERSAMPLING
 
-_TABLES = 9
-"""Node tables of a training: U, C, two moments for each of the three row optimisers (the
-structural one of U and of C, the meta one of U), and the best U so far."""
+_FLOAT = 4
+_TABLES = 3
+"""Node tables that are there as a whole: U, C, and the best U so far."""
 
-_LANCZOS_VECTORS = 2
-"""Vectors of float64 that the spectral start holds for each dimension."""
+_MOMENTS = 2
+"""Tables of a row optimiser, of which only the pages count that hold a row ever touched."""
 
-_SPECTRAL_ENTRY_BYTES = 40
-"""The spectral start copies the adjacency a few times, as float64."""
+_BLOCKS = 2
+"""Blocks of vectors that the spectral start holds at once, with no other table beside them."""
 
-_BYTES = 4
+_NODE_BYTES = 120
+"""Beside the tables: bounds, degrees, sums to draw from, when each row was last settled."""
+
+_HELD_BYTES = 40
+"""A held pair of a node and a label: by label and by node, to draw from and to look up."""
+
+_PAGE = 4096
 _OVERHEAD = 500 * 2**20
-"""Python, PyTorch and their buffers."""
+"""Python, PyTorch, compiled code and their buffers."""
+
+CGROUPS = Path("/sys/fs/cgroup")
+OWN_CGROUPS = Path("/proc/self/cgroup")
 
 
-def estimate_training_bytes(num_nodes: int, num_entries: int, config: Config) -> int:
-    """Peak memory of a training, to within a third or so."""
-    tables = _TABLES * _BYTES * num_nodes * config.dim
-    steps = tables + _BYTES * max(_meta_step_floats(config), _structural_step_floats(config))
+@dataclass(frozen=True)
+class GraphSize:
+    """What of a graph counts for memory."""
+
+    num_nodes: int
+    num_entries: int
+    """Of the adjacency: two an edge."""
+
+    num_held: int = 0
+    """Pairs of a node and a label that it holds."""
+
+    is_weighted: bool = False
+
+    @classmethod
+    def of(cls, graph: Graph) -> Self:
+        """The size of this graph."""
+        return cls(
+            graph.num_nodes,
+            len(graph.indices),
+            len(graph.labels.holds),
+            is_weighted=graph.weights is not None,
+        )
+
+
+def estimate_training_bytes(size: GraphSize, config: Config) -> int:
+    """Peak resident memory of a training, to within a third; a mapped graph counts as read."""
+    entry = _FLOAT + (_FLOAT + 8 if size.is_weighted else 0)  # weights, and their sums
+    graph = entry * size.num_entries + _HELD_BYTES * size.num_held
+    tables = _TABLES * _FLOAT * size.num_nodes * config.dim + _moment_bytes(size, config)
+    steps = tables + _FLOAT * max(_meta_step_floats(config), _structural_step_floats(config))
     start = 0
-    if config.spectral_scale > 0:  # over before the optimisers' tables are there
-        vectors = 8 * (_LANCZOS_VECTORS + 1) * num_nodes * config.dim
-        start = vectors + _SPECTRAL_ENTRY_BYTES * num_entries
-    return _OVERHEAD + _BYTES * num_entries + max(steps, start)
+    if config.spectral_scale > 0:
+        start = _BLOCKS * _FLOAT * size.num_nodes * (config.dim + OVERSAMPLING)
+    return _OVERHEAD + graph + _NODE_BYTES * size.num_nodes + max(steps, start)
 
 
-def _meta_step_floats(config: Config) -> int:
-    shots = config.positives + config.negatives + 2
+def _moment_bytes(size: GraphSize, config: Config) -> int:
+    """The moments of rows that will have been touched by the last step, in whole pages."""
+    taus = (
+        structural_probability(step, decay_rate=config.decay_rate, decay_period=config.decay_period)
+        for step in range(config.num_steps)
+    )
+    num_structural = sum(taus)
+    num_meta = config.num_steps - num_structural
+    shots, queries = _task_nodes(config)
+    touched = (
+        num_structural * config.pairs_per_step,
+        num_structural * config.pairs_per_step * (1 + config.negatives_per_pair),
+        num_meta * config.tasks_per_step * (shots + queries),
+    )
+    row = _FLOAT * config.dim
+    whole = size.num_nodes * row
+    return sum(_MOMENTS * min(whole, int(rows) * max(row, _PAGE)) for rows in touched)
+
+
+def _task_nodes(config: Config) -> tuple[int, int]:
+    """Supports and queries of a training task."""
     queries = (config.query_positives or config.positives) + (
         config.query_negatives or config.negatives
     )
+    return config.positives + config.negatives, queries
+
+
+def _meta_step_floats(config: Config) -> int:
+    shots, queries = _task_nodes(config)
     # A token keeps about six vectors of d and two of d_ff a block for the backward pass,
     # which takes as much again.
     token = config.num_blocks * (6 * config.dim + 2 * config.feedforward_dim)
-    return 2 * config.tasks_per_step * queries * shots * token
+    return 2 * config.tasks_per_step * queries * (shots + 2) * token
 
 
 def _structural_step_floats(config: Config) -> int:
@@ -49,13 +115,53 @@ def _structural_step_floats(config: Config) -> int:
 
 
 def check_memory(estimate: int) -> None:
-    """Raise when `estimate` bytes are more than the machine has to give."""
-    available = psutil.virtual_memory().available
+    """Raise when `estimate` bytes are more than this process can have."""
+    available = available_memory()
     if estimate > available:
         raise OutOfMemoryError(
             f"this training needs about {format_bytes(estimate)}, and {format_bytes(available)} "
             "are free; lower dim or tasks_per_step (--set dim=64), or use a larger machine"
         )
+
+
+def available_memory() -> int:
+    """Bytes that this process can still take: of the machine, and of the groups that bound it."""
+    return min([psutil.virtual_memory().available, *_left_in_cgroups()])
+
+
+def _left_in_cgroups() -> Iterator[int]:
+    """What each control group above this process leaves, where there are any (Linux)."""
+    try:
+        lines = OWN_CGROUPS.read_text(encoding="ascii").splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        number, controllers, own = line.split(":", 2)
+        if number == "0":
+            root, names = CGROUPS, ("memory.max", "memory.current")
+        elif "memory" in controllers.split(","):
+            root, names = CGROUPS / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        else:
+            continue
+        folder = root / own.lstrip("/")
+        # A container sees its own group as the root, whatever path it is told.
+        for group in {root, folder, *folder.parents} - set(root.parents):
+            left = _left_in(group, *names)
+            if left is not None:
+                yield left
+
+
+def _left_in(group: Path, limit_name: str, usage_name: str) -> int | None:
+    try:
+        limit = int((group / limit_name).read_text(encoding="ascii"))
+        usage = int((group / usage_name).read_text(encoding="ascii"))
+        statistics = (group / "memory.stat").read_text(encoding="ascii").split()
+    except (OSError, ValueError):  # no such group, or its limit is "max"
+        return None
+    # Cached files are given up when memory is wanted.
+    counts = dict(zip(statistics[::2], map(int, statistics[1::2]), strict=True))
+    cached = counts.get("total_inactive_file", counts.get("inactive_file", 0))
+    return max(limit - usage + cached, 0)
 
 
 def format_bytes(count: int) -> str:
