@@ -48,5 +48,5 @@ $(VENV)/.core: $(VENV)/bin/pip pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/pip pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,cluster]'
 	@touch $@ $(VENV)/.core

@@ -12,6 +12,7 @@ MetaTNEError
 │   ├── DatasetError          a data set that is not there, or not what it should be
 │   ├── ModelFormatError      a saved model that cannot be read
 │   ├── OutputExistsError     an output that would overwrite something
+│   ├── MissingExtraError     a library that an extra would have brought
 │   └── NotFittedError        a model that was asked before it was fitted
 └── RunError                  the run failed, not the input; exits with 1
     ├── OutOfMemoryError      the run would not fit into memory, so it was not started
@@ -121,6 +122,10 @@ class ModelFormatError(InputError):
 
 class OutputExistsError(InputError):
     """An output that would overwrite something."""
+
+
+class MissingExtraError(InputError, ImportError):
+    """A library that is not installed, and the extra that brings it."""
 
 
 class NotFittedError(InputError, ValueError, AttributeError):
