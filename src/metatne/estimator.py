@@ -8,20 +8,21 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float32, Int64
+from jaxtyping import Float32
 
 from metatne.config import make_config
 from metatne.device import one_thread
 from metatne.errors import ConfigError, GraphMismatchError, LabelError, NotFittedError, SupportError
 from metatne.graph.store import Graph
 from metatne.prediction.ranking import rank_table, score_candidates
-from metatne.prediction.support import NodeId, Support, resolve_support
+from metatne.prediction.support import NodeId, resolve_candidates, resolve_support
 from metatne.sampling.splits import LabelSplit, validation_split
 from metatne.sampling.tasks import Tasks, TaskShape, too_few_holders, usable_labels
 from metatne.saved import TrainedModel, load_model, save_model
 from metatne.scoring import score_tasks
 from metatne.training.checkpoint import Checkpointer, restore_checkpoint
 from metatne.training.memory import GraphSize, check_memory, estimate_training_bytes
+from metatne.training.team import Team
 from metatne.training.trainer import (
     Observer,
     Trainer,
@@ -67,7 +68,9 @@ class MetaTNE:
         observers: Sequence[Observer] = (),
         checkpoint: Path | None = None,
         resume: bool = False,
+        checkpoint_seconds: float = 30.0,
         should_stop: Callable[[], bool] = lambda: False,
+        team: Team | None = None,
     ) -> Self:
         """Learn from the graph and its known labels.
 
@@ -75,6 +78,7 @@ class MetaTNE:
         set aside to choose the best step. With a `checkpoint` file the training is saved
         there now and then. When `should_stop` turns true, it is saved and `Stopped` raised;
         `resume` goes on from that file and ends with the numbers of an unbroken run.
+        The workers of a `team` all call `fit` alike; the first of them alone saves.
         """
         if resume and (checkpoint is None or not checkpoint.exists()):
             raise ConfigError(
@@ -83,11 +87,15 @@ class MetaTNE:
         split = split or self._default_split(graph)
         check_memory(estimate_training_bytes(GraphSize.of(graph), self.config))
         with one_thread():
-            trainer = Trainer(graph, split, self.config)
+            trainer = Trainer(graph, split, self.config, team=team)
             if resume and checkpoint is not None:
                 restore_checkpoint(checkpoint, trainer, graph.fingerprint, split)
             at_step_end = Checkpointer(
-                checkpoint, graph.fingerprint, split, should_stop=should_stop
+                checkpoint if trainer.team.rank == 0 else None,
+                graph.fingerprint,
+                split,
+                every_seconds=checkpoint_seconds,
+                should_stop=should_stop,
             )
             network = trainer.run(observers, at_step_end=at_step_end)
         self.trained_ = TrainedModel(
@@ -126,7 +134,7 @@ class MetaTNE:
         scores = score_candidates(
             trained.network,
             support,
-            self._candidates(candidates, support),
+            resolve_candidates(trained.node_ids, candidates, support),
             num_nodes=len(trained.node_ids),
             num_weak_negatives=trained.config.negatives,
             seed=trained.config.seed,
@@ -191,28 +199,6 @@ class MetaTNE:
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is something learned; scikit-learn's tools ask by this name."""
         return "trained_" in self.__dict__
-
-    def _candidates(
-        self, candidates: Sequence[NodeId] | None, support: Support
-    ) -> Int64[np.ndarray, " node"]:
-        examples = np.concatenate((support.positives, support.negatives))
-        node_ids = self._fitted().node_ids
-        if candidates is None:
-            return np.setdiff1d(np.arange(len(node_ids)), examples)
-        if isinstance(candidates, str):
-            raise SupportError(
-                f"candidates: expected a list of node ids, found the text {candidates!r}"
-            )
-        chosen = np.unique(node_ids.positions(candidates))
-        overlap = np.intersect1d(chosen, examples)
-        if len(overlap):
-            raise SupportError(
-                f"candidates: {node_ids[int(overlap[0])]!r} is an example already "
-                f"({len(overlap)} in all); leave the examples out of the candidates"
-            )
-        if not len(chosen):
-            raise SupportError("candidates: expected at least 1 node to rank, found none")
-        return chosen
 
     def _default_split(self, graph: Graph) -> LabelSplit:
         if not graph.labels.num_labels:

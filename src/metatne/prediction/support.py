@@ -52,3 +52,26 @@ def resolve_support(
 def _names(node_ids: NodeIds, nodes: Sequence[int]) -> str:
     shown = ", ".join(repr(name) for name in node_ids.take(nodes[:MAX_SHOWN]))
     return shown if len(nodes) <= MAX_SHOWN else f"{shown} and {len(nodes) - MAX_SHOWN} more"
+
+
+def resolve_candidates(
+    node_ids: NodeIds, candidates: Sequence[NodeId] | None, support: Support
+) -> Int64[np.ndarray, " candidate"]:
+    """The positions of the nodes to rank, ascending: all that are no examples, or just these."""
+    examples = np.concatenate((support.positives, support.negatives))
+    if candidates is None:
+        return np.setdiff1d(np.arange(len(node_ids)), examples)
+    if isinstance(candidates, str):
+        raise SupportError(
+            f"candidates: expected a list of node ids, found the text {candidates!r}"
+        )
+    chosen = np.unique(node_ids.positions(candidates))
+    overlap = np.intersect1d(chosen, examples)
+    if len(overlap):
+        raise SupportError(
+            f"candidates: {node_ids[int(overlap[0])]!r} is an example already "
+            f"({len(overlap)} in all); leave the examples out of the candidates"
+        )
+    if not len(chosen):
+        raise SupportError("candidates: expected at least 1 node to rank, found none")
+    return chosen
