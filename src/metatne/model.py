@@ -202,8 +202,8 @@ class Block(nn.Module):
         self.feedforward_norm = nn.LayerNorm(config.dim, eps=NORM_EPSILON)
 
     def forward(
-        self, tokens: Float[Tensor, "task query shot+1 dim"], masks: SetMasks | None = None
-    ) -> Float[Tensor, "task query shot+1 dim"]:
+        self, tokens: Float[Tensor, "task query token dim"], masks: SetMasks | None = None
+    ) -> Float[Tensor, "task query token dim"]:
         """The tokens of each set {query} u supports, the query last, after both modules."""
         attended = self.attention(self.attention_norm(tokens) if self.norm_first else tokens, masks)
         if masks:
@@ -228,8 +228,8 @@ class Block(nn.Module):
         return self.attention.mixture(self.project(supports), queries, masks)
 
     def feed(
-        self, tokens: Float[Tensor, "task query shot+1 dim"], masks: SetMasks | None = None
-    ) -> Float[Tensor, "task query shot+1 dim"]:
+        self, tokens: Float[Tensor, "task query token dim"], masks: SetMasks | None = None
+    ) -> Float[Tensor, "task query token dim"]:
         """The rest of the block, once what attention adds has been added."""
         if not self.norm_first:
             tokens = self.attention_norm(tokens)
@@ -327,12 +327,13 @@ class SelfAttention(nn.Module):
         if masks:  # those of the queries' values are applied already
             settled = settled * masks.attended_supports.unsqueeze(2)
             adapted = adapted * masks.attended_queries
+        own = (of_query[:, :, -1].unsqueeze(-1) * queries.value).sum(dim=2)
         return Mixture(
             settled=settled,
             values=queries.value,
             kept=(1.0 - beta).permute(0, 3, 2, 1),
             merged=merged.permute(0, 3, 2, 1),
-            adapted=adapted + (of_query[:, :, -1:] @ queries.value).squeeze(2),
+            adapted=adapted + own,
         )
 
 
@@ -350,7 +351,7 @@ def _set_mask(
     return torch.cat((supports, queries.unsqueeze(2)), dim=2)
 
 
-def _attention_mask(masks: SetMasks) -> Float[Tensor, "task query head shot+1 shot+1"]:
+def _attention_mask(masks: SetMasks) -> Float[Tensor, "task query head token token"]:
     """The mask of the attention within every set {query} u supports, the query last."""
     merge = masks.merge.permute(0, 3, 1, 2).unsqueeze(-1)  # (task, query, head, shot, 1)
     among = masks.among.unsqueeze(1).expand(-1, merge.shape[1], -1, -1, -1)
