@@ -29,6 +29,7 @@ BENCHMARKS = {
     "ingest": Registered("metatne.bench.ingest", "edge lists read into a stored graph"),
     "memory": Registered("metatne.bench.memory", "peak memory of a training"),
     "evaluate": Registered("metatne.bench.evaluate", "1,000 tasks scored and measured"),
+    "profile": Registered("metatne.bench.profile", "where the time of a meta step goes"),
     "growth": Registered("metatne.bench.growth", "cost as supports, queries and d grow"),
 }
 
