@@ -77,6 +77,11 @@ class Graph:
         """How many undirected edges there are."""
         return len(self.indices) // 2
 
+    @property
+    def directory(self) -> Path | None:
+        """Where the graph was opened from, if it was."""
+        return Path(self._stored["path"]) if self._stored else None
+
     @cached_property
     def degrees(self) -> Int64[np.ndarray, " node"]:
         """How many neighbours each node has."""

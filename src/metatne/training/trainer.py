@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Int64
+from jaxtyping import Float32, Int64
 from torch import Tensor
 from torch.nn import functional
 
@@ -164,14 +164,22 @@ class Trainer:
         contexts = _Rows(np.column_stack((pairs.neighbours, pairs.negatives)), self.device)
         embeddings = self._read(nodes, "structural embeddings", "meta embeddings").requires_grad_()
         context_rows = self._read(contexts, "structural contexts").requires_grad_()
-        vectors = functional.embedding(contexts.places, context_rows)  # (pair, 1 + negative, dim)
-        loss = structural_loss(
-            functional.embedding(nodes.places, embeddings), vectors[:, 0], vectors[:, 1:]
+        mine = slice(self.team.rank, None, self.team.size)  # this worker's share of the pairs
+        places = nodes.places[mine]
+        vectors = functional.embedding(contexts.places[mine], context_rows)
+        loss = (
+            structural_loss(  # of (pair, dim), (pair, dim) and (pair, negative, dim)
+                functional.embedding(places, embeddings), vectors[:, 0], vectors[:, 1:]
+            )
+            * (len(places) / len(nodes.places))
         )
+        gradients = torch.autograd.grad(loss, (embeddings, context_rows))
+        loss = loss.detach()
+        self.team.add_up([loss, *gradients])
         self._note_loss(loss, "structural")
-        loss.backward()  # type: ignore[no-untyped-call]
-        self._step(nodes, embeddings, "structural embeddings")
-        self._step(contexts, context_rows, "structural contexts")
+        by_embeddings, by_contexts = gradients
+        self.row_optimisers["structural embeddings"].step(nodes.distinct, by_embeddings)
+        self.row_optimisers["structural contexts"].step(contexts.distinct, by_contexts)
 
     def tasks_of_step(self, step: int) -> Tasks:
         """The tasks that `step` learns from, if it is a meta step."""
@@ -220,15 +228,11 @@ class Trainer:
             )
         self.state.losses[kind].append(value)
 
-    def _step(self, rows: _Rows, leaf: Tensor, optimiser: str) -> None:
-        assert leaf.grad is not None  # the loss depends on every row that was read
-        self.row_optimisers[optimiser].step(rows.distinct, leaf.grad)
-
     def _validate(self, tau: float, observers: Sequence[Observer]) -> None:
         state, tasks = self.state, self._validation_tasks
         for optimiser in self.row_optimisers.values():
             optimiser.settle_all()
-        logits = score_tasks(self.network, tasks)
+        logits = self._score_together(tasks)
         if not np.isfinite(logits).all():
             raise TrainingError(
                 f"the scores of validation tasks are not finite at step {state.step}: training "
@@ -258,6 +262,19 @@ class Trainer:
                     state.best_weights[name] = weight.detach().clone()
         for observer in observers:
             observer.on_validation(validation, is_best=is_best)
+
+    def _score_together(self, tasks: Tasks) -> Float32[np.ndarray, "task query"]:
+        """Log-odds of all queries, each worker's share by that worker.
+
+        All get the same sum of shares, so that all agree on the best step and when to end.
+        """
+        rank, size = self.team.rank, self.team.size
+        mine = slice(rank * len(tasks) // size, (rank + 1) * len(tasks) // size)
+        logits = torch.zeros(tasks.queries.shape)
+        if mine.start < mine.stop:
+            logits[mine] = torch.from_numpy(score_tasks(self.network, tasks[mine]))
+        self.team.add_up([logits])
+        return logits.numpy()
 
     def _is_out_of_patience(self) -> bool:
         if self.config.patience is None:
