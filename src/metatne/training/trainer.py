@@ -135,7 +135,7 @@ class Trainer:
             if config.anneal:
                 self._scale_rates(annealing(state.step, config.num_steps))
             if numpy_generator(config.seed, "schedule", state.step).random() < tau:
-                self._structural_step()
+                self.structural_step()
             else:
                 self.meta_step()
             state.step += 1
@@ -157,7 +157,8 @@ class Trainer:
         for group in self.transformation_optimiser.param_groups:
             group["lr"] = share * self.config.meta_rate
 
-    def _structural_step(self) -> None:
+    def structural_step(self) -> None:
+        """One step of the structural module, on the rows of U and C that its pairs touch."""
         pairs = self._pairs.batch(self.state.num_structural)
         self.state.num_structural += 1
         nodes = _Rows(pairs.nodes, self.device)
@@ -230,9 +231,7 @@ class Trainer:
 
     def _validate(self, tau: float, observers: Sequence[Observer]) -> None:
         state, tasks = self.state, self._validation_tasks
-        for optimiser in self.row_optimisers.values():
-            optimiser.settle_all()
-        logits = self._score_together(tasks)
+        logits = self.score_validation_tasks()
         if not np.isfinite(logits).all():
             raise TrainingError(
                 f"the scores of validation tasks are not finite at step {state.step}: training "
@@ -263,11 +262,14 @@ class Trainer:
         for observer in observers:
             observer.on_validation(validation, is_best=is_best)
 
-    def _score_together(self, tasks: Tasks) -> Float32[np.ndarray, "task query"]:
-        """Log-odds of all queries, each worker's share by that worker.
+    def score_validation_tasks(self) -> Float32[np.ndarray, "task query"]:
+        """Log-odds of all queries of the validation tasks, each worker's share by that worker.
 
         All get the same sum of shares, so that all agree on the best step and when to end.
         """
+        for optimiser in self.row_optimisers.values():
+            optimiser.settle_all()
+        tasks = self._validation_tasks
         rank, size = self.team.rank, self.team.size
         mine = slice(rank * len(tasks) // size, (rank + 1) * len(tasks) // size)
         logits = torch.zeros(tasks.queries.shape)
