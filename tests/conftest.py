@@ -14,11 +14,16 @@ from jaxtyping import install_import_hook
 install_import_hook("metatne", "type_checks.checked")
 
 import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
 
 from graphs import hand_made, held_by  # noqa: E402
 from metatne.estimator import MetaTNE  # noqa: E402
 from metatne.graph.planted import planted_graph  # noqa: E402
 from metatne.graph.store import Graph  # noqa: E402
+
+# The first example may have to wait for a loop to be compiled, or for a busy machine.
+settings.register_profile("metatne", deadline=None)
+settings.load_profile("metatne")
 
 SMALL = {
     "dim": 16,

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from metatne.errors import GraphError, UnknownNodeError
 from metatne.graph.node_ids import FEW_IDS, NodeIds, as_integer, id_array
@@ -106,6 +108,31 @@ def test_suggestions_stay_quick_in_a_large_graph() -> None:
 def test_ids_that_cannot_be(ids: list[object], message: str) -> None:
     with pytest.raises(GraphError, match=message):
         NodeIds(ids)
+
+
+alike = st.builds(
+    "{}{}{}".format,
+    st.sampled_from(["", "node-", "a long beginning "]),
+    st.text(st.sampled_from("ab\0日"), max_size=9),
+    st.text(st.sampled_from("xyz"), max_size=3),
+).filter(bool)
+
+
+@given(st.lists(alike, unique=True) | st.lists(st.integers(-(2**63), 2**63 - 1), unique=True))
+def test_the_order_is_that_of_python(ids: list[str] | list[int]) -> None:
+    found = NodeIds(ids)
+    ascending = sorted(range(len(ids)), key=ids.__getitem__)
+    assert found.order.tolist() == ascending
+    some = NodeIds(found.array[1:])  # an array that begins within its memory
+    assert some.take(some.order) == sorted(found.array[1:].to_pylist())
+
+
+@given(st.lists(alike, min_size=1, unique=True), st.data())
+def test_a_repeated_id_is_found(ids: list[str], data: st.DataObject) -> None:
+    again = data.draw(st.sampled_from(ids))
+    with pytest.raises(GraphError, match="these are repeated") as error:
+        NodeIds([*ids, again])
+    assert str(error.value).endswith(f": {again!r}")
 
 
 def test_null_ids_are_refused() -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import scipy.sparse as sp
-from jaxtyping import Bool, Float32, Int64, Integer
+from jaxtyping import Bool
 
 from metatne.errors import MAX_SHOWN, GraphError, LabelError
+from metatne.graph.adjacency import MAX_NODES, Adjacency, merge_edges
 from metatne.graph.node_ids import NodeIds, id_array
-from metatne.graph.raw import RawEdges, RawLabels
+from metatne.graph.numbering import as_text, number_ends, renumber
+from metatne.graph.raw import NumberedEdges, RawEdges, RawLabels
 from metatne.graph.report import BuildReport
 from metatne.graph.statements import Statements, place_statements
 from metatne.graph.store import Graph
@@ -22,7 +23,7 @@ __all__ = ["BuildReport", "build_graph"]
 
 
 def build_graph(
-    edges: RawEdges,
+    edges: RawEdges | NumberedEdges,
     labels: RawLabels | None = None,
     *,
     name: str,
@@ -35,6 +36,7 @@ def build_graph(
     A repeated edge, in either direction, counts once; where the weights differ the largest
     stays, so that stating an edge again changes nothing. Nodes keep the order of
     `edges.nodes`; without it integers ascend and strings come as they first appear.
+    `NumberedEdges` are used up.
 
     `keep_unlinked` adds nodes that only the labels name (else that is an error);
     `labelled_only` keeps the nodes whose labels are stated and the edges among them;
@@ -42,46 +44,46 @@ def build_graph(
     """
     if labelled_only and labels is None:
         raise LabelError("only labelled nodes are wanted, but no labels are given")
-    label_ids = _label_ids(labels)
-    sources, targets, listed, label_ids = _one_type(edges, label_ids, keep_unlinked)
-    ids, rows, columns = _number_nodes(sources, targets, listed)
-    if len(rows) == 0:
-        raise GraphError("the graph has no edges; expected at least one edge between two nodes")
-    report = BuildReport(num_input_edges=len(rows), was_directed=edges.is_directed)
-    pairs, report = _merge(ids, rows, columns, edges.weights, report)
+    numbered = number_ends(edges) if isinstance(edges, RawEdges) else edges
+    numbered, label_ids = _one_type(numbered, _label_ids(labels), keep_unlinked)
+    if numbered.nodes is not None:
+        numbered = _place_among_listed(numbered)
+    ids = numbered.ids
+    report = BuildReport(num_input_edges=numbered.num_edges, was_directed=edges.is_directed)
+    adjacency, report = _merge(numbered, report)
     if labels is not None and keep_unlinked:
         ids, num_added = _add_missing(ids, label_ids)
         report = replace(report, num_unlinked_label_nodes=num_added)
+        adjacency = adjacency.with_more_nodes(len(ids))
     node_ids = NodeIds(ids)
     statements = None if labels is None else place_statements(labels, label_ids, node_ids)
     keep = np.ones(len(node_ids), dtype=bool)
     if statements is not None and labelled_only:
         keep = statements.annotated()
         report = replace(report, num_unlabelled_dropped=int((~keep).sum()))
-        pairs = pairs.among(keep)
-    is_linked = np.zeros(len(node_ids), dtype=bool)
-    is_linked[pairs.low] = is_linked[pairs.high] = True
-    num_isolated = int((keep & ~is_linked).sum())
+        adjacency, node_ids, statements = _among(keep, adjacency, node_ids, statements)
+    is_linked = np.diff(adjacency.indptr) > 0
+    num_isolated = len(is_linked) - int(is_linked.sum())
     report = replace(report, num_isolated=num_isolated, was_isolated_dropped=drop_isolated)
-    if drop_isolated:
-        keep &= is_linked
-    if len(pairs.low) == 0:
+    if not len(adjacency.indices):
         raise GraphError(_nothing_left(report))
-    return _assemble(node_ids, pairs, statements, keep, name, report)
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """Unique undirected edges, low < high, sorted by low, then high."""
-
-    low: Int64[np.ndarray, " edge"]
-    high: Int64[np.ndarray, " edge"]
-    weights: Float32[np.ndarray, " edge"] | None
-
-    def among(self, keep: Bool[np.ndarray, " node"]) -> _Pairs:
-        both = keep[self.low] & keep[self.high]
-        weights = None if self.weights is None else self.weights[both]
-        return _Pairs(self.low[both], self.high[both], weights)
+    if drop_isolated:
+        adjacency, node_ids, statements = _among(is_linked, adjacency, node_ids, statements)
+    graph_labels = None
+    if statements is not None:
+        graph_labels, num_repeated = statements.labels_of(len(node_ids))
+        report = replace(
+            report, num_statements=len(statements.nodes), num_repeated_statements=num_repeated
+        )
+    return Graph(
+        adjacency.indptr,
+        adjacency.indices,
+        node_ids,
+        graph_labels,
+        weights=adjacency.weights,
+        name=name,
+        report=report,
+    )
 
 
 def _label_ids(labels: RawLabels | None) -> Any:
@@ -99,21 +101,14 @@ def _label_ids(labels: RawLabels | None) -> Any:
 
 
 def _one_type(
-    edges: RawEdges, label_ids: Any, keep_unlinked: bool
-) -> tuple[Any, Any, Any | None, Any]:
+    edges: NumberedEdges, label_ids: Any, keep_unlinked: bool
+) -> tuple[NumberedEdges, Any]:
     """All ids as int64 if the edges' are, else all as strings."""
-    columns = [id_array(edges.sources), id_array(edges.targets)]
+    is_integer = pa.types.is_int64(edges.ids.type)
     if edges.nodes is not None:
-        columns.append(id_array(edges.nodes))
-    if len(columns[0]) != len(columns[1]):
-        raise GraphError(
-            f"{len(columns[0]):,} edge sources do not pair with {len(columns[1]):,} targets"
-        )
-    if edges.weights is not None and len(edges.weights) != len(columns[0]):
-        raise GraphError(
-            f"{len(columns[0]):,} edges need as many weights, not {len(edges.weights):,}"
-        )
-    is_integer = all(pa.types.is_int64(column.type) for column in columns)
+        listed = id_array(edges.nodes)
+        edges = replace(edges, nodes=listed)
+        is_integer = is_integer and pa.types.is_int64(listed.type)
     if is_integer and not pa.types.is_int64(label_ids.type):
         numbers = _integers_or_null(label_ids)
         if numbers.null_count and keep_unlinked:
@@ -122,9 +117,8 @@ def _one_type(
             label_ids = numbers
         # Otherwise the names that are no integers are reported as missing, as written.
     if not is_integer:
-        columns = [column.cast(pa.large_string()) for column in columns]
-        label_ids = label_ids.cast(pa.large_string())
-    return columns[0], columns[1], columns[2] if len(columns) == 3 else None, label_ids
+        edges, label_ids = as_text(edges), label_ids.cast(pa.large_string())
+    return edges, label_ids
 
 
 def _integers_or_null(texts: Any) -> Any:
@@ -133,98 +127,52 @@ def _integers_or_null(texts: Any) -> Any:
     return pc.if_else(is_integer, texts, pa.scalar(None, texts.type)).cast(pa.int64())
 
 
-def _number_nodes(
-    sources: Any, targets: Any, listed: Any | None
-) -> tuple[Any, Int64[np.ndarray, " edge"], Int64[np.ndarray, " edge"]]:
-    """The node ids in order, and each edge's two ends by position."""
-    both = pa.concat_arrays([sources, targets])
-    if both.null_count:
-        edge = int(np.flatnonzero(pc.is_null(both))[0]) % len(sources)
-        raise GraphError(f"edge {edge + 1} has no source or no target")
-    if listed is not None:
-        places = pc.index_in(both, value_set=listed)
-        if places.null_count:
-            missing = pc.unique(both.filter(pc.is_null(places)))
-            raise GraphError(
-                f"the edges name {len(missing):,} nodes that the list of nodes lacks: "
-                + _shown(missing)
-            )
-        codes, ids = np.asarray(places, dtype=np.int64), listed
-    else:
-        encoded = both.dictionary_encode()
-        codes, found = np.asarray(encoded.indices, dtype=np.int64), encoded.dictionary
-        if pa.types.is_int64(found.type):
-            order = np.argsort(np.asarray(found), kind="stable")
-        else:
-            # Written backwards, so that what stays is each string's first appearance,
-            # reading along the lines: source, target, next line.
-            first = np.empty(len(found), dtype=np.int64)
-            along = codes.reshape(2, -1).T.reshape(-1)
-            first[along[::-1]] = np.arange(len(along))[::-1]
-            order = np.argsort(first)
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order))
-        codes, ids = rank[codes], found.take(pa.array(order))
-    return ids, codes[: len(sources)], codes[len(sources) :]
+def _place_among_listed(edges: NumberedEdges) -> NumberedEdges:
+    """The same edges by the position of their ends in the list of nodes."""
+    places = pc.index_in(edges.ids, value_set=edges.nodes)
+    if places.null_count:
+        missing = edges.ids.filter(pc.is_null(places))
+        raise GraphError(
+            f"the edges name {len(missing):,} nodes that the list of nodes lacks: "
+            + _shown(missing)
+        )
+    renumber(edges.ends, np.asarray(places, dtype=np.int64))
+    return replace(edges, ids=edges.nodes)
 
 
-def _merge(
-    ids: Any,
-    rows: Int64[np.ndarray, " edge"],
-    columns: Int64[np.ndarray, " edge"],
-    weights: Float32[np.ndarray, " edge"] | None,
-    report: BuildReport,
-) -> tuple[_Pairs, BuildReport]:
+def _merge(edges: NumberedEdges, report: BuildReport) -> tuple[Adjacency, BuildReport]:
     """Each undirected edge once, without self-loops, and the count of what went."""
-    _check_weights(ids, rows, columns, weights)
-    proper = rows != columns
-    rows, columns = rows[proper], columns[proper]
-    num_nodes = max(len(ids), 1)
-    # The lowest bit is the direction: one sort tells repeats from the two directions of an edge.
-    keys = np.minimum(rows, columns) * num_nodes + np.maximum(rows, columns)
-    keys = 2 * keys + (rows > columns)
-    if weights is None:
-        keys.sort()
-    else:
-        order = np.argsort(keys, kind="stable")
-        keys, weights = keys[order], weights[proper][order]
-    num_directed = _num_runs(keys)
-    keys >>= 1
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    if weights is not None:
-        weights = np.maximum.reduceat(weights, starts) if len(starts) else weights
-    low, high = np.divmod(keys[starts], num_nodes)
-    num_one_way = 2 * len(starts) - num_directed
+    if not report.num_input_edges:
+        raise GraphError("the graph has no edges; expected at least one edge between two nodes")
+    if len(edges.ids) > MAX_NODES:
+        raise GraphError(f"a graph has at most {MAX_NODES:,} nodes, not {len(edges.ids):,}")
+    _check_weights(edges)
+    merged = merge_edges(edges.ends, edges.weights, len(edges.ids))
+    num_edges = len(merged.adjacency.indices) // 2
     report = replace(
         report,
-        num_self_loops=int((~proper).sum()),
-        num_duplicates=len(keys) - num_directed,
-        num_reciprocal=num_directed - len(starts),
-        was_symmetrised=report.was_directed and num_one_way > 0,
+        num_self_loops=merged.num_self_loops,
+        num_duplicates=merged.num_duplicates,
+        num_reciprocal=merged.num_reciprocal,
+        was_symmetrised=report.was_directed and merged.num_reciprocal < num_edges,
     )
-    return _Pairs(low, high, weights), report
+    return merged.adjacency, report
 
 
-def _num_runs(ascending: Int64[np.ndarray, " value"]) -> int:
-    return int(np.count_nonzero(np.diff(ascending, prepend=-1)))
-
-
-def _check_weights(
-    ids: Any,
-    rows: Int64[np.ndarray, " edge"],
-    columns: Int64[np.ndarray, " edge"],
-    weights: Float32[np.ndarray, " edge"] | None,
-) -> None:
-    if weights is None:
-        return
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
-    if len(bad):
-        shown = "; ".join(
-            f"{ids[rows[edge]].as_py()!r} -- {ids[columns[edge]].as_py()!r} has {weights[edge]}"
-            for edge in bad[:MAX_SHOWN].tolist()
+def _check_weights(edges: NumberedEdges) -> None:
+    shown: list[str] = []
+    num_bad = 0
+    for ends, weights in zip(edges.ends, edges.weights or (), strict=bool(edges.weights)):
+        bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
+        num_bad += len(bad)
+        for edge in bad[: MAX_SHOWN - len(shown)].tolist():
+            source, target = edges.ids.take(pa.array(ends[edge])).to_pylist()
+            shown.append(f"{source!r} -- {target!r} has {weights[edge]}")
+    if num_bad:
+        more = f"; and {num_bad - MAX_SHOWN:,} more" if num_bad > MAX_SHOWN else ""
+        raise GraphError(
+            f"edge weights must be finite and greater than 0, but {'; '.join(shown)}{more}"
         )
-        more = f"; and {len(bad) - MAX_SHOWN:,} more" if len(bad) > MAX_SHOWN else ""
-        raise GraphError(f"edge weights must be finite and greater than 0, but {shown}{more}")
 
 
 def _add_missing(ids: Any, label_ids: Any) -> tuple[Any, int]:
@@ -232,55 +180,19 @@ def _add_missing(ids: Any, label_ids: Any) -> tuple[Any, int]:
     return pa.concat_arrays([ids, missing]), len(missing)
 
 
-def _assemble(
-    node_ids: NodeIds,
-    pairs: _Pairs,
-    statements: Statements | None,
+def _among(
     keep: Bool[np.ndarray, " node"],
-    name: str,
-    report: BuildReport,
-) -> Graph:
-    """Renumber the nodes that stay, and lay the edges out row by row."""
-    low, high = pairs.low, pairs.high
-    if not keep.all():
-        number: Int64[np.ndarray, " node"] = np.cumsum(keep) - 1
-        low, high = number[low], number[high]
-        node_ids = NodeIds(node_ids.array.filter(pa.array(keep)))
-        if statements is not None:
-            statements = statements.among(keep)
-    num_nodes = len(node_ids)
-    labels = None
-    if statements is not None:
-        labels, num_repeated = statements.labels_of(num_nodes)
-        report = replace(
-            report, num_statements=len(statements.nodes), num_repeated_statements=num_repeated
-        )
-    indptr, indices, weights = _rows(low, high, pairs.weights, num_nodes)
-    return Graph(indptr, indices, node_ids, labels, weights=weights, name=name, report=report)
-
-
-def _rows(
-    low: Int64[np.ndarray, " edge"],
-    high: Int64[np.ndarray, " edge"],
-    weights: Float32[np.ndarray, " edge"] | None,
-    num_nodes: int,
-) -> tuple[
-    Int64[np.ndarray, " bounds"],
-    Integer[np.ndarray, " entry"],
-    Float32[np.ndarray, " entry"] | None,
-]:
-    index: type[np.signedinteger] = np.int32 if num_nodes < 2**31 else np.int64
-    # SciPy's conversion keeps the order within a row. The smaller neighbours of a node come
-    # first, then the larger ones, each ascending, so rows come out sorted without a sort.
-    rows = np.concatenate([high, low]).astype(index)
-    columns = np.concatenate([low, high]).astype(index)
-    values: Any = np.ones(len(rows), np.int8) if weights is None else np.tile(weights, 2)
-    matrix = sp.coo_array((values, (rows, columns)), shape=(num_nodes, num_nodes)).tocsr()
-    indptr = matrix.indptr.astype(np.int64)
+    adjacency: Adjacency,
+    node_ids: NodeIds,
+    statements: Statements | None,
+) -> tuple[Adjacency, NodeIds, Statements | None]:
+    """Edges, ids and statements of the nodes that stay."""
+    if keep.all():
+        return adjacency, node_ids, statements
     return (
-        indptr,
-        matrix.indices.astype(index, copy=False),
-        None if weights is None else matrix.data,
+        adjacency.among(keep),
+        NodeIds(node_ids.array.filter(pa.array(keep))),
+        None if statements is None else statements.among(keep),
     )
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from jaxtyping import Int64, Integer
+from jaxtyping import Int64, Integer, UInt8, UInt64
 from rapidfuzz import fuzz, process
 
 from metatne.errors import MAX_SHOWN, GraphError, UnknownNodeError
+from metatne.graph.loops import loop
 
 NodeId: TypeAlias = str | int
 
@@ -62,8 +64,7 @@ class NodeIds:
         """Ids from an Arrow array or a sequence; given their order, they are taken as checked."""
         self._array = id_array(array)
         if order is None:
-            order = pc.sort_indices(self._array).to_numpy(zero_copy_only=False).astype(np.int64)
-            _refuse_empty_or_duplicate(self._array, order)
+            order = _checked_order(self._array)
             order.flags.writeable = False
         self._order = order
 
@@ -235,15 +236,65 @@ def _is_encodable(name: str) -> bool:
     return True
 
 
-def _refuse_empty_or_duplicate(array: Any, order: Int64[np.ndarray, " node"]) -> None:
+def _checked_order(array: Any) -> Int64[np.ndarray, " node"]:
+    """The positions in ascending order of the ids, none of which is empty or comes twice."""
     if array.null_count:
         row = int(np.flatnonzero(pc.is_null(array))[0])
         raise GraphError(f"node ids must not be empty, but that of node {row} is")
-    if is_text(array.type):
-        empty = np.flatnonzero(pc.equal(pc.binary_length(array), 0))
-        if len(empty):
-            raise GraphError(f"node ids must not be empty, but that of node {empty[0]} is")
-    ascending = array.take(pa.array(order))
+    keys = array.to_numpy() if pa.types.is_int64(array.type) else _first_words(array)
+    order: Int64[np.ndarray, " node"] = np.arange(len(keys))
+    if (keys[1:] > keys[:-1]).all():
+        return order
+    order = np.argsort(keys)
+    ascending = keys[order]
+    is_next_alike = ascending[1:] == ascending[:-1]
+    alike = np.flatnonzero(np.append(is_next_alike, False) | np.insert(is_next_alike, 0, False))
+    if len(alike):
+        names = array.take(pa.array(order[alike]))
+        finer = pc.sort_indices(names)
+        _refuse_repeated(names.take(finer))
+        order[alike] = order[alike][np.asarray(finer)]
+    return order
+
+
+def _first_words(names: Any) -> UInt64[np.ndarray, " node"]:
+    """The first 8 bytes in which names can differ, as numbers that sort like them.
+
+    Sorting numbers is several times faster than sorting text; what is left to do are the
+    names that share these bytes too.
+    """
+    length = pc.binary_length(names)
+    if pc.any(pc.equal(length, 0)).as_py():
+        row = pc.index(length, 0).as_py()
+        raise GraphError(f"node ids must not be empty, but that of node {row} is")
+    words = np.empty(len(names), dtype=np.uint64)
+    if len(names):
+        ends = pc.min_max(names).as_py()
+        pairs = zip(ends["min"].encode(), ends["max"].encode(), strict=False)
+        num_shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        _, bounds, text = names.buffers()
+        starts = np.frombuffer(bounds, np.int64)[names.offset : names.offset + len(names) + 1]
+        _read_words(np.frombuffer(text, np.uint8), starts, num_shared, words)
+    return words
+
+
+@loop
+def _read_words(
+    text: UInt8[np.ndarray, " byte"],
+    starts: Int64[np.ndarray, " start"],
+    skip: int,
+    words: UInt64[np.ndarray, " node"],
+) -> None:
+    """The 8 bytes of each name after the first `skip`; where it ends before, zeros."""
+    for node in range(len(words)):
+        word = np.uint64(0)
+        for place in range(starts[node] + skip, starts[node] + skip + 8):
+            byte = text[place] if place < starts[node + 1] else 0
+            word = (word << np.uint64(8)) | np.uint64(byte)
+        words[node] = word
+
+
+def _refuse_repeated(ascending: Any) -> None:
     repeated = np.flatnonzero(pc.equal(ascending[1:], ascending[:-1]))
     if len(repeated):
         shown = ", ".join(

@@ -2,6 +2,8 @@
 
 Every reader ends here, and `build.build_graph` alone turns this into a `Graph`; so
 cleaning (symmetrising, self-loops, duplicates, isolated nodes) happens in one place.
+Readers of large files number the nodes on the way, so that the ids of the edges are never
+all in memory; `numbering.number_ends` does it for the others.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Float32, Int8, Int64
+from jaxtyping import Float32, Int8, Int32, Int64
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,42 @@ class RawEdges:
 
     nodes: pa.Array | None = None
     """All node ids in the order to keep, where the source lists them (isolated ones too)."""
+
+
+@dataclass(frozen=True)
+class NumberedEdges:
+    """Edges by the position of their ends in `ids`, block by block, in the order of the source.
+
+    A builder empties the lists of blocks on its way, so that they do not take memory beside
+    what it builds.
+    """
+
+    ids: pa.Array
+    """The ids that the edges name, int64 and ascending or large_string by first appearance."""
+
+    ends: list[Int32[np.ndarray, "_edge 2"]]
+    weights: list[Float32[np.ndarray, " _edge"]] | None = None
+    is_directed: bool = False
+    """As in `RawEdges`."""
+
+    nodes: pa.Array | None = None
+    """As in `RawEdges`."""
+
+    @property
+    def num_edges(self) -> int:
+        """How many edges there are."""
+        return sum(map(len, self.ends))
+
+    def by_id(self) -> RawEdges:
+        """The same edges by id."""
+        ends = np.concatenate([np.empty((0, 2), np.int32), *self.ends])
+        return RawEdges(
+            self.ids.take(pa.array(ends[:, 0])),
+            self.ids.take(pa.array(ends[:, 1])),
+            None if self.weights is None else np.concatenate(self.weights),
+            self.is_directed,
+            self.nodes,
+        )
 
 
 HOLDS, LACKS, UNKNOWN = 1, 0, -1

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from metatne.errors import ConfigError, GraphError, LabelError
 from metatne.graph.build import build_graph
 from metatne.graph.disk import HEADER
-from metatne.graph.raw import RawEdges, RawLabels
+from metatne.graph.raw import NumberedEdges, RawEdges, RawLabels
 from metatne.graph.readers.asu import read_asu
 from metatne.graph.readers.delimited import read_edge_list
 from metatne.graph.readers.detect import FORMATS, detect_format, stem
@@ -107,13 +107,14 @@ def read_edges(
     weighted: bool | None = None,
     directed: bool = False,
     notes: list[str] | None = None,
-) -> tuple[RawEdges, RawLabels | None]:
+) -> tuple[RawEdges | NumberedEdges, RawLabels | None]:
     """The edges as they were written, and the labels that came with them.
 
     What was taken for granted about the file is added to `notes`.
     """
     if format is not None and format not in FORMATS:
         raise ConfigError(f"a graph format is one of {', '.join(FORMATS)}, not {format!r}")
+    edges: RawEdges | NumberedEdges
     own_labels: RawLabels | None = None
     kind = _kind_of(source) if format is None else format
     _refuse_unused(

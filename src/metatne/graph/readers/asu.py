@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 import pyarrow as pa
 
 from metatne.errors import InputError
-from metatne.graph.raw import RawEdges, RawLabels
+from metatne.graph.raw import NumberedEdges, RawLabels
 from metatne.graph.readers.delimited import parse_edge_list
 from metatne.graph.readers.fields import integers_if_all_are
 from metatne.graph.readers.label_text import parse_labels
@@ -44,7 +44,7 @@ MAX_MEMBER = 2 * 2**30
 """Bytes that one file of an archive may unpack to (Flickr's edges are 70 MB)."""
 
 
-def read_asu(path: Path) -> tuple[RawEdges, RawLabels | None]:
+def read_asu(path: Path) -> tuple[NumberedEdges, RawLabels | None]:
     """The edges and labels of a data set, from its zip archive or its folder."""
     if path.is_dir():
         return _read(path, _folder(path))
@@ -93,7 +93,7 @@ def _archive(path: Path, archive: zipfile.ZipFile) -> _Open:
     return find
 
 
-def _read(path: Path, find: _Open) -> tuple[RawEdges, RawLabels | None]:
+def _read(path: Path, find: _Open) -> tuple[NumberedEdges, RawLabels | None]:
     edge_text, label_text = find(EDGES), find(LABELS)
     if edge_text is None:
         raise wrong_file(path, f"{EDGES} (and {LABELS}, {NODES}, {GROUPS})", f"no {EDGES}")

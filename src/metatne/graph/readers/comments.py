@@ -52,10 +52,13 @@ class Comments:
         # Between blanks "# note" would be two fields.
         return self.delimiter != WHITESPACE or fields[0] not in COMMENT_MARKS
 
+    def start(self, after_line: int = 0) -> int:
+        """Where the data begins below a header at `after_line`, or at the first sure line."""
+        return self._start_of(after_line + 1 if after_line else self.first_line)
+
     def body(self, after_line: int = 0) -> bytes:
         """The data below a header at `after_line` (or all of it), comments made blank lines."""
-        start = self._start_of(after_line + 1 if after_line else self.first_line)
-        data = self.text.data[start:]
+        data = self.text.data[self.start(after_line) :]
         if b"#" not in data and b"%" not in data:
             return data
         return MARKED.sub(lambda found: found.group() if self._is_row(_line(found)) else b"", data)

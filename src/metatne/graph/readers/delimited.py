@@ -1,14 +1,16 @@
 """Edge lists as text: CSV, TSV or blank-separated, with or without header and weights.
 
-A regular file is read by Arrow. Only when that fails is it read again, line by line, to
-name the lines that are wrong; so the common case is fast and the error is exact.
+Plain lines are read by a fast loop, block by block. Where anything asks for care (quotes,
+comments among the lines) the text is read by Arrow, and only when that fails is it read
+line by line, to name the lines that are wrong. So the common case is fast, the rest right,
+and the error exact.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,29 +19,39 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from jaxtyping import Float32, Float64
 
-from metatne.errors import GraphError
-from metatne.graph.raw import RawEdges
-from metatne.graph.readers.columns import EdgeColumns, name_edge_columns
-from metatne.graph.readers.comments import Comments
+from metatne.errors import GraphError, InputError
+from metatne.graph.numbering import number_ends, sort_integers
+from metatne.graph.raw import NumberedEdges, RawEdges
 from metatne.graph.readers.fields import (
+    NUM_SAMPLED,
     UNCLOSED,
     WHITESPACE,
-    check_delimiter,
     integers_if_all_are,
     is_integer,
     sample_lines,
-    sniff_delimiter,
     split_fields,
-    usual_count,
 )
-from metatne.graph.readers.text import BadLines, Text, load_text, quoted, wrong_file
+from metatne.graph.readers.layout import LARGEST, SMALLEST, Layout, detect_layout, parse_weight
+from metatne.graph.readers.plain_lines import Irregular, Lines, read_plain_lines
+from metatne.graph.readers.text import BadLines, Text, check_text, load_text, quoted
 
 SHAPE = "2 or 3 fields (source, target[, weight])"
 WEIGHT = "a weight that is a finite number greater than 0"
 
-# Between these a weight stays finite and greater than 0 as a float32.
-SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
-LARGEST = float(np.finfo(np.float32).max)
+
+@dataclass(frozen=True)
+class EdgeListOptions:
+    """What is told about the layout of an edge list; the rest is detected."""
+
+    directed: bool = False
+    delimiter: str | None = None
+    header: bool | None = None
+    weighted: bool | None = None
+    """False leaves a third column aside, True asks for one."""
+
+    def layout_of(self, text: Text) -> Layout:
+        """The layout of a text, or of one that begins like it."""
+        return detect_layout(text, self.delimiter, self.header, self.weighted)
 
 
 def read_edge_list(
@@ -50,20 +62,16 @@ def read_edge_list(
     header: bool | None = None,
     weighted: bool | None = None,
     notes: list[str] | None = None,
-) -> RawEdges:
+) -> NumberedEdges:
     """The edges of a text file; what is not told about its layout is detected.
 
     `weighted` False leaves a third column aside, True asks for one. What was taken for
     granted about the file is added to `notes`.
     """
-    return parse_edge_list(
-        load_text(path),
-        directed=directed,
-        delimiter=delimiter,
-        header=header,
-        weighted=weighted,
-        notes=notes,
-    )
+    options = EdgeListOptions(directed, delimiter, header, weighted)
+    # What is no file, such as a pipe, can be read only once.
+    found = read_plainly(Lines.of_file(path), options, notes) if path.is_file() else None
+    return read_carefully(load_text(path), options, notes) if found is None else found
 
 
 def parse_edge_list(
@@ -74,14 +82,49 @@ def parse_edge_list(
     header: bool | None = None,
     weighted: bool | None = None,
     notes: list[str] | None = None,
-) -> RawEdges:
+) -> NumberedEdges:
     """The edges in a text; see `read_edge_list`."""
-    layout = _detect_layout(text, delimiter, header, weighted)
+    options = EdgeListOptions(directed, delimiter, header, weighted)
+    found = read_plainly(Lines.of_text(text), options, notes)
+    return read_carefully(text, options, notes) if found is None else found
+
+
+def read_plainly(
+    lines: Lines, options: EdgeListOptions, notes: list[str] | None = None
+) -> NumberedEdges | None:
+    """The edges in a text of plain lines, None if it has others or none.
+
+    Equal to what `read_carefully` gives, which a test holds on to.
+    """
+    try:
+        head, start = _head(lines)
+        layout = options.layout_of(head)
+        edges = read_plain_lines(lines, layout, start + layout.comments.start(layout.header_line))
+    except (Irregular, InputError):  # what is wrong is said by the careful reader
+        return None
+    return _noted(edges, head, layout, options, notes)
+
+
+def _head(lines: Lines) -> tuple[Text, int]:
+    """The first lines, as many as a layout is told by, and at which byte they begin."""
+    blocks = lines.blocks()
+    data = next(blocks, np.empty(0, np.uint8)).tobytes()
+    head = check_text(lines.path, data)
+    if len(sample_lines(head)) < NUM_SAMPLED and next(blocks, None) is not None:
+        raise Irregular("a block of comments")
+    return head, len(data) - len(head.data)  # a byte order mark
+
+
+def read_carefully(
+    text: Text, options: EdgeListOptions, notes: list[str] | None = None
+) -> NumberedEdges:
+    """The edges in any text, or an error that names its bad lines."""
+    layout = options.layout_of(text)
     columns = _read_regular(layout)
     if columns is None:
         columns = _read_lines(text, layout)
-    sources, targets, weights = columns
-    if not len(sources):
+    edges = number_ends(RawEdges(*columns))
+    if not edges.num_edges:
         header_note = (
             f"; line {layout.header_line} was read as a header (header=False if it is none)"
         )
@@ -90,124 +133,52 @@ def parse_edge_list(
             f"{text.path} has no edges; expected lines of {SHAPE}, and lines that begin with "
             f"# or % are comments{header_note if layout.header_line else ''}{comment_note}"
         )
-    ids = integers_if_all_are(pa.concat_arrays([sources, targets]))
+    ids = integers_if_all_are(edges.ids)
+    if pa.types.is_int64(ids.type):
+        edges = replace(edges, ids=sort_integers(ids, edges.ends))
+    return _noted(edges, text, layout, options, notes)
+
+
+def _noted(
+    edges: NumberedEdges,
+    text: Text,
+    layout: Layout,
+    options: EdgeListOptions,
+    notes: list[str] | None,
+) -> NumberedEdges:
+    """The edges as asked for, when it is noted what was taken for granted about the text."""
     if notes is not None:
-        if header is None:
-            notes.extend(_first_line_notes(text, layout, ids))
+        if options.header is None:
+            notes.extend(_first_line_notes(text, layout, edges))
         notes.extend(layout.comments.notes())
-    return RawEdges(ids[: len(sources)], ids[len(sources) :], weights, is_directed=directed)
+    return replace(edges, is_directed=options.directed)
 
 
-def _first_line_notes(text: Text, layout: _Layout, ids: pa.Array) -> Iterator[str]:
+def _first_line_notes(text: Text, layout: Layout, edges: NumberedEdges) -> Iterator[str]:
     """What the first line was taken for, if it is a header or might well be one.
 
-    `ids` are the sources, then the targets. Names that no other line has, over ids that are
-    text, are an edge apart from the rest of the graph, or a header.
+    Names that no other line has, over ids that are text, are an edge apart from the rest of
+    the graph, or a header.
     """
     number, line = next(text.lines())
     place = f"{Path(text.path).name}:{number} ({quoted(line)})"
     if layout.header_line:
         yield f"{place} was read as a header; --no-header if it is none"
         return
-    ends = [ids[0], ids[len(ids) // 2]]
-    if len(ids) == 2 or any(is_integer(str(end.as_py())) for end in ends):
+    ends = edges.ends[0][0].tolist()
+    if edges.num_edges == 1 or any(is_integer(str(edges.ids[end].as_py())) for end in ends):
         return
-    if all(pc.sum(pc.equal(ids, end)).as_py() == 1 for end in ends):
+    if all(sum(np.count_nonzero(block == end) for block in edges.ends) == 1 for end in ends):
         yield f"{place} was read as an edge; --header if it is a header"
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """How the lines of a file are laid out."""
-
-    delimiter: str
-    num_fields: int
-    header_line: int
-    """The number of the header's line, 0 without one."""
-
-    columns: EdgeColumns
-    comments: Comments
 
 
 _Columns = tuple[pa.Array, pa.Array, Float32[np.ndarray, " edge"] | None]
 
 
-def _detect_layout(
-    text: Text, delimiter: str | None, header: bool | None, weighted: bool | None
-) -> _Layout:
-    check_delimiter(delimiter)
-    sample = sample_lines(text)
-    if delimiter is None:
-        delimiter = sniff_delimiter(text.path, sample)
-    rows = [split_fields(line, delimiter) or [] for _, line in sample]
-    if header is None:
-        header = len(rows) > 0 and _is_header(rows[0], rows[1:])
-    if header and rows:
-        number, names = sample[0][0], rows[0]
-        columns = name_edge_columns(names)
-        if columns is None:
-            raise wrong_file(
-                text.path,
-                "columns called source and target where there are more than three",
-                f"the columns {quoted(', '.join(names))}",
-                line=number,
-            )
-        num_fields = len(names)
-    else:
-        num_fields = 3 if usual_count(rows) == 3 else 2
-        columns = EdgeColumns(0, 1, 2 if num_fields == 3 else None)
-        number = 0
-    if weighted is False:
-        columns = EdgeColumns(columns.source, columns.target, None)
-    elif weighted and columns.weight is None:
-        raise wrong_file(
-            text.path,
-            "3 fields (source, target, weight)",
-            f"{num_fields} fields",
-            line=sample[0][0] if sample else 1,
-        )
-    comments = Comments.of(text, sample, delimiter, (num_fields,))
-    return _Layout(delimiter, num_fields, number, columns, comments)
-
-
-def _is_header(first: list[str], rest: list[list[str]]) -> bool:
-    """Whether the first line names the columns: by its words, or by being unlike the rest."""
-    named = name_edge_columns(first)
-    if named is not None and named.is_by_name:
-        # A small graph may well have nodes called u and v; a header's names do not come again.
-        ends = {first[named.source], first[named.target]}
-        return not any(ends.intersection(row) for row in rest)
-    alike = [row for row in rest if len(row) == len(first)]
-    if len(first) not in (2, 3) or 2 * len(alike) <= len(rest) or not alike:
-        return False
-    if len(first) == 3 and not _is_number(first[2]):
-        num_weights = sum(parse_weight(row[2]) is not None for row in alike)
-        return 2 * num_weights > len(alike) and not any(map(is_integer, first[:2]))
-    return not any(map(is_integer, first[:2])) and all(
-        is_integer(row[0]) and is_integer(row[1]) for row in alike
-    )
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
-def parse_weight(field: str) -> float | None:
-    """The weight that a field says, or None if it cannot be one."""
-    try:
-        value = float(field)
-    except ValueError:
-        return None
-    is_plain = field.isascii() and "_" not in field  # float() also reads "1_0" and "١"
-    return value if is_plain and SMALLEST <= value <= LARGEST else None
-
-
-def _read_regular(layout: _Layout) -> _Columns | None:
+def _read_regular(layout: Layout) -> _Columns | None:
     """All edges by Arrow, or None if anything looks irregular."""
+    if not layout.delimiter.isascii():
+        return None  # Arrow takes no other delimiter
     data = _tidy(layout)
     chosen = [layout.columns.source, layout.columns.target]
     types = {f"f{column}": pa.large_string() for column in chosen}
@@ -255,7 +226,7 @@ def _read_regular(layout: _Layout) -> _Columns | None:
     return ends[0], ends[1], weights
 
 
-def _tidy(layout: _Layout) -> bytes:
+def _tidy(layout: Layout) -> bytes:
     """The lines below the header without comments, runs of blanks made one."""
     data = layout.comments.body(layout.header_line)
     if layout.delimiter == WHITESPACE:
@@ -266,7 +237,7 @@ def _tidy(layout: _Layout) -> bytes:
     return data
 
 
-def _read_lines(text: Text, layout: _Layout) -> _Columns:
+def _read_lines(text: Text, layout: Layout) -> _Columns:
     """All edges line by line; raises with the lines that are wrong."""
     bad = BadLines(text.path)
     sources: list[str] = []
@@ -301,7 +272,7 @@ def _read_lines(text: Text, layout: _Layout) -> _Columns:
     return pa.array(sources, kind), pa.array(targets, kind), found
 
 
-def _expected_fields(layout: _Layout, num_found: int) -> str:
+def _expected_fields(layout: Layout, num_found: int) -> str:
     if layout.num_fields not in (2, 3) and layout.header_line:
         return f"{layout.num_fields} fields, as in the header"
     if num_found not in (2, 3):

@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from metatne.errors import LabelError
 from metatne.graph.raw import RawEdges, RawLabels
-from metatne.graph.readers.delimited import WEIGHT, parse_weight
+from metatne.graph.readers.delimited import WEIGHT
 from metatne.graph.readers.fields import integers_if_all_are
 from metatne.graph.readers.label_states import split_labels
+from metatne.graph.readers.layout import parse_weight
 from metatne.graph.readers.text import BadLines, quoted, read_bytes, wrong_file
 
 LABELS = "labels"

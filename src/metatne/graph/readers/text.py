@@ -7,8 +7,10 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, Any, cast
 
 from metatne.errors import MAX_SHOWN, BadLine, FileFormatError, InputError
 
@@ -75,38 +77,52 @@ def quoted(text: str) -> str:
     return repr(text if len(text) <= 60 else f"{text[:57]}…")
 
 
-def read_bytes(path: Path) -> bytes:
-    """The content of a file, unpacked if it is gzip."""
+@contextmanager
+def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """A file to be read, unpacked on the way if it is gzip; what goes wrong is an input error."""
     try:
         with path.open("rb") as stream:
             if stream.peek(2)[:2] != GZIP_MAGIC:
-                return stream.read()
-            return _unpack(path, stream)
+                yield stream
+            else:
+                with gzip.open(stream) as unpacked:
+                    yield cast(IO[bytes], _Bounded(path, cast(IO[bytes], unpacked)))
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
     except IsADirectoryError:
         raise InputError(f"{path} is a directory, but a file was expected") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise wrong_file(path, "a whole gzip file", f"a damaged one ({error})") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _unpack(path: Path, stream: io.BufferedReader) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    try:
-        with gzip.open(stream) as unpacked:
-            while part := unpacked.read(CHUNK):
-                size += len(part)
-                if size > MAX_UNPACKED:
-                    raise wrong_file(
-                        path,
-                        f"a gzip file that unpacks to at most {MAX_UNPACKED:,} bytes",
-                        "a larger one",
-                    )
-                parts.append(part)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise wrong_file(path, "a whole gzip file", f"a damaged one ({error})") from error
-    return b"".join(parts)
+class _Bounded(io.RawIOBase):
+    """A stream that ends with an error when too much comes out of it."""
+
+    def __init__(self, path: Path, stream: IO[bytes]) -> None:
+        self._path, self._stream, self._size = path, stream, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(min(len(buffer), CHUNK))
+        self._size += len(data)
+        if self._size > MAX_UNPACKED:
+            raise wrong_file(
+                self._path,
+                f"a gzip file that unpacks to at most {MAX_UNPACKED:,} bytes",
+                "a larger one",
+            )
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file, unpacked if it is gzip."""
+    with open_unpacked(path) as stream:
+        return stream.read()
 
 
 def load_text(path: Path) -> Text:
