@@ -1,44 +1,60 @@
-"""The paper's transformation and classifier as it writes them down: one query at a time.
+"""The paper's transformation, classifier and loss as it writes them down: one query at a time.
 
-Slow on purpose: loops over heads and pairs of nodes, no tensor has more than two axes, and
-nothing of the network is called, only its parameters are read. `test_model.py` holds the
-network's fast form against it.
+Slow on purpose: loops over heads and pairs of nodes, no vector or matrix of several nodes, and
+nothing of the network is called, only its parameters are read. `test_model.py` holds both fast
+forms of the network against it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from metatne.config import Config
 from metatne.model import MetaTNENetwork
+from metatne.noise import Noise, SetMasks
 
 EPSILON = 1e-6
 
 
-def reference_logits(
-    network: MetaTNENetwork, config: Config, positives: Tensor, negatives: Tensor, queries: Tensor
+def meta_loss(
+    logits: Tensor, is_positive: Tensor, matrices: Iterable[Tensor], *, l2: float
 ) -> Tensor:
-    """-dist(u~_q,m, c~_m,q) / sqrt(d) for m = +, -: (task, query, sign)."""
-    U = network.embeddings
-    return torch.stack(
-        [
-            torch.stack(
-                [
-                    torch.stack(
-                        [
-                            _minus_distance(network, config, U[q], [U[k] for k in supports])
-                            for supports in (positives[task], negatives[task])
-                        ]
-                    )
-                    for q in queries[task]
-                ]
-            )
-            for task in range(len(queries))
-        ]
-    )
+    """Cross-entropy over the queries plus l2 / 2 times the squares of Tr's matrices (Eqn. 9)."""
+    squares = torch.stack([matrix.square().sum() for matrix in matrices]).sum()
+    cross_entropy = functional.binary_cross_entropy_with_logits(logits, is_positive)
+    return cross_entropy + 0.5 * l2 * squares
+
+
+def reference_logits(
+    network: MetaTNENetwork,
+    config: Config,
+    positives: Tensor,
+    negatives: Tensor,
+    queries: Tensor,
+    noise: Noise | None = None,
+) -> Tensor:
+    """-dist(u~_q,m, c~_m,q) / sqrt(d) for m = +, -, from embeddings: (task, query, sign)."""
+    closeness = [
+        _minus_distance(
+            network,
+            config,
+            queries[task, query],
+            list(supports[task]),
+            [_SetNoise(block, task, query, is_first=not i) for i, block in enumerate(masks)],
+        )
+        for task in range(queries.shape[0])
+        for query in range(queries.shape[1])
+        for supports, masks in (
+            (positives, noise.positive if noise else ()),
+            (negatives, noise.negative if noise else ()),
+        )
+    ]
+    return torch.stack(closeness).view(*queries.shape[:2], 2)
 
 
 def reference_probabilities(signed: Tensor) -> Tensor:
@@ -47,55 +63,102 @@ def reference_probabilities(signed: Tensor) -> Tensor:
     return positive / (positive + negative)
 
 
+class _SetNoise:
+    """What dropout leaves within one set {query} u supports, in one block; token 0 is the query."""
+
+    def __init__(self, masks: SetMasks, task: int, query: int, *, is_first: bool) -> None:
+        self.masks, self.task, self.query, self.is_first = masks, task, query, is_first
+
+    def of_attention(self, head: int, to: int, of: int) -> Tensor:
+        """On the attention that token `to` pays to token `of`."""
+        masks, query = self.masks, self.query
+        if to == 0:
+            num_shots = masks.among.shape[-1]
+            return masks.adapt[self.task, head, query, num_shots if of == 0 else of - 1]
+        if of == 0:
+            return masks.merge[self.task, head, to - 1, query]
+        return masks.among[self.task, head, to - 1, of - 1]
+
+    def of_attended(self, to: int, of: int) -> Tensor:
+        """On what attention adds to token `to` of the value of token `of`.
+
+        Drawn for the receiver; but in the first block what a support gets of the query has the
+        query's mask.
+        """
+        if to == 0 or (self.is_first and of == 0):
+            return self.masks.attended_queries[self.task, self.query]
+        return self.masks.attended_supports[self.task, to - 1]
+
+    def of_fed(self, to: int) -> Tensor:
+        """On what the feed-forward net adds to token `to`."""
+        if to == 0:
+            return self.masks.fed_queries[self.task, self.query]
+        return self.masks.fed_supports[self.task, to - 1]
+
+
 def _minus_distance(
-    network: MetaTNENetwork, config: Config, query: Tensor, supports: list[Tensor]
+    network: MetaTNENetwork,
+    config: Config,
+    query: Tensor,
+    supports: list[Tensor],
+    noise: Sequence[_SetNoise],
 ) -> Tensor:
-    adapted_query, *adapted_supports = _transform(network, config, [query, *supports])
+    adapted_query, *adapted_supports = _transform(network, config, [query, *supports], noise)
     prototype = sum(adapted_supports[1:], adapted_supports[0]) / len(adapted_supports)
     distance = ((adapted_query - prototype) ** 2).sum()
     return -distance / math.sqrt(config.dim)
 
 
-def _transform(network: MetaTNENetwork, config: Config, nodes: list[Tensor]) -> list[Tensor]:
+def _transform(
+    network: MetaTNENetwork, config: Config, nodes: list[Tensor], noise: Sequence[_SetNoise]
+) -> list[Tensor]:
     """Tr: the set {u_q} u {u_k} after all blocks (Eqn. 4)."""
     transformation = network.transformation
-    for block in (transformation.first_block, *transformation.later_blocks):
+    blocks = (transformation.first_block, *transformation.later_blocks)
+    for block, masks in zip(blocks, noise or (None,) * len(blocks), strict=True):
         first, second = block.attention_norm, block.feedforward_norm
         if config.norm_first:
-            attended = _attend(block.attention, config, [_norm(u, first) for u in nodes])
+            attended = _attend(block.attention, config, [_norm(u, first) for u in nodes], masks)
             nodes = [u + a for u, a in zip(nodes, attended, strict=True)]
-            nodes = [u + _feed_forward(block.feedforward, _norm(u, second)) for u in nodes]
+            fed = _feed(block.feedforward, [_norm(u, second) for u in nodes], masks)
+            nodes = [u + f for u, f in zip(nodes, fed, strict=True)]
         else:
-            attended = _attend(block.attention, config, nodes)
+            attended = _attend(block.attention, config, nodes, masks)
             nodes = [_norm(u + a, first) for u, a in zip(nodes, attended, strict=True)]
-            nodes = [_norm(u + _feed_forward(block.feedforward, u), second) for u in nodes]
+            fed = _feed(block.feedforward, nodes, masks)
+            nodes = [_norm(u + f, second) for u, f in zip(nodes, fed, strict=True)]
     if config.norm_first:
         nodes = [_norm(u, transformation.last_norm) for u in nodes]
     return nodes
 
 
-def _attend(attention: nn.Module, config: Config, nodes: list[Tensor]) -> list[Tensor]:
+def _attend(
+    attention: nn.Module, config: Config, nodes: list[Tensor], noise: _SetNoise | None
+) -> list[Tensor]:
     """Multi-head self-attention over the set (supplement, Eqn. 1 to 4)."""
     width = config.attention_dim // config.num_heads
     W_Q, W_K, W_V, W_O = (
         attention.get_parameter(name) for name in ("to_query", "to_key", "to_value", "to_output")
     )
-    heads: list[list[Tensor]] = [[] for _ in nodes]
+    attended = [torch.zeros_like(u) for u in nodes]
     for h in range(config.num_heads):
         rows = slice(h * width, (h + 1) * width)
+        values = [W_O[:, rows] @ (W_V[rows] @ u_j) for u_j in nodes]
         for i, u_i in enumerate(nodes):
-            scores = [
-                (W_Q[rows] @ u_i)
-                @ (W_K[rows] @ u_j)
-                / math.sqrt(config.attention_dim / config.num_heads)
-                for u_j in nodes
-            ]
-            total = sum((torch.exp(score) for score in scores[1:]), torch.exp(scores[0]))
-            output = torch.zeros(width, dtype=u_i.dtype)
-            for score, u_j in zip(scores, nodes, strict=True):
-                output = output + torch.exp(score) / total * (W_V[rows] @ u_j)
-            heads[i].append(output)
-    return [W_O @ torch.cat(outputs) for outputs in heads]
+            query = W_Q[rows] @ u_i
+            weights = [torch.exp(query @ (W_K[rows] @ u_j) / math.sqrt(width)) for u_j in nodes]
+            total = sum(weights[1:], weights[0])
+            for j, value in enumerate(values):
+                gain = weights[j] / total * value
+                if noise is not None:
+                    gain = gain * noise.of_attention(h, i, j) * noise.of_attended(i, j)
+                attended[i] = attended[i] + gain
+    return attended
+
+
+def _feed(net: nn.Module, nodes: list[Tensor], noise: _SetNoise | None) -> list[Tensor]:
+    fed = [_feed_forward(net, u) for u in nodes]
+    return fed if noise is None else [f * noise.of_fed(i) for i, f in enumerate(fed)]
 
 
 def _feed_forward(net: nn.Module, node: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Both objectives against numbers computed by hand."""
+"""The structural objective against numbers computed by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from metatne.losses import meta_loss, structural_loss
+from metatne.losses import structural_loss
 
 
 def logistic(x: float) -> float:
@@ -41,32 +41,6 @@ def test_structural_loss_of_an_untrained_model() -> None:
     )
 
 
-def test_meta_loss_by_hand() -> None:
-    logits = torch.tensor([[2.0, -1.0], [0.0, 3.0]])
-    is_positive = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
-    cross_entropy = (
-        -math.log(logistic(2))
-        - math.log(1 - logistic(-1))
-        - math.log(logistic(0))
-        - math.log(1 - logistic(3))
-    ) / 4
-    matrices = [torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0], [-1.0]])]  # squares 5 and 10
-    for l2 in (0.0, 0.2):
-        loss = meta_loss(logits, is_positive, matrices, l2=l2)
-        assert loss.item() == pytest.approx(cross_entropy + l2 / 2 * 15, rel=1e-6)
-
-
-def test_losses_stay_finite_where_probabilities_do_not() -> None:
-    logits = torch.tensor([[200.0, -200.0]], requires_grad=True)
-    loss = meta_loss(logits, torch.tensor([[0.0, 1.0]]), [torch.zeros(1, 1)], l2=0.0)
-    assert loss.item() == pytest.approx(200.0)
+def test_the_loss_stays_finite_where_probabilities_do_not() -> None:
     nodes = torch.full((1, 1), 20.0)
     assert structural_loss(nodes, -nodes, nodes.unsqueeze(0)).item() == pytest.approx(800.0)
-
-
-def test_the_penalty_pulls_each_matrix_by_itself() -> None:
-    matrix = torch.tensor([[1.0, -2.0]], requires_grad=True)
-    logits, is_positive = torch.zeros(1, 2), torch.zeros(1, 2)
-    meta_loss(logits, is_positive, [matrix], l2=0.5).backward()  # type: ignore[no-untyped-call]
-    assert matrix.grad is not None
-    assert matrix.grad.tolist() == [[0.5, -1.0]]

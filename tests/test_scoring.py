@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from metatne.config import make_config
 from metatne.model import MetaTNENetwork
 from metatne.sampling.tasks import Tasks
 from metatne.scoring import score_nodes, score_tasks
+from networks import in_double, random_network, small_config
+from reference import reference_logits
 
 NUM_NODES = 50
 
@@ -49,7 +55,7 @@ def test_tasks_in_pieces(
             *(torch.from_numpy(part) for part in (tasks.positives, tasks.negatives, tasks.queries))
         )
     monkeypatch.setattr("metatne.scoring.TOKENS_PER_PIECE", tokens)
-    network.train()  # scores are without dropout whatever was done before
+    network.train()  # scores are without noise whatever was done before
     scores = score_tasks(network, tasks)
     np.testing.assert_allclose(scores, expected.numpy(), rtol=1e-4, atol=1e-5)
     assert scores.std() > 0.1
@@ -103,6 +109,71 @@ def test_many_supports_are_not_worked_on_for_one_query_at_a_time(
     monkeypatch.setattr("metatne.scoring.QUERIES_PER_PIECE", 8)
     score_nodes(network, np.arange(15), np.arange(15, 30), np.arange(30, NUM_NODES))
     assert num_queries == [8, 8, 4]
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    tokens=st.integers(20, 300),
+    queries=st.integers(5, 20),
+    threads=st.integers(1, 3),
+    num_candidates=st.integers(1, 43),
+)
+def test_scores_do_not_depend_on_pieces_or_threads(
+    network: MetaTNENetwork, tokens: int, queries: int, threads: int, num_candidates: int
+) -> None:
+    positives, negatives = np.arange(3), np.arange(3, 7)
+    candidates = np.arange(7, NUM_NODES)[:num_candidates]
+    tasks = tasks_of(4)
+    expected_nodes = score_nodes(network, positives, negatives, candidates)
+    expected_tasks = score_tasks(network, tasks)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("metatne.scoring.TOKENS_PER_PIECE", tokens)
+        patch.setattr("metatne.scoring.QUERIES_PER_PIECE", queries)
+        nodes_in_one = score_nodes(network, positives, negatives, candidates)
+        tasks_in_one = score_tasks(network, tasks)
+        patch.setenv("OMP_NUM_THREADS", str(threads))
+        nodes_in_several = score_nodes(network, positives, negatives, candidates)
+        tasks_in_several = score_tasks(network, tasks)
+    # Who works on a piece changes nothing at all, how long it is may change a rounding.
+    assert nodes_in_several.tobytes() == nodes_in_one.tobytes()
+    assert tasks_in_several.tobytes() == tasks_in_one.tobytes()
+    np.testing.assert_allclose(nodes_in_one, expected_nodes, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(tasks_in_one, expected_tasks, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("changed", [{}, {"norm_first": False}, {"num_blocks": 2}])
+def test_scores_of_every_kind_of_network_are_those_of_the_paper(changed: dict[str, Any]) -> None:
+    config = small_config(**changed)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = random_network(config, NUM_NODES)
+    tasks = tasks_of(2)
+    exact = in_double(network)
+    positives, negatives, queries = (
+        exact.embeddings[torch.from_numpy(part)]
+        for part in (tasks.positives, tasks.negatives, tasks.queries)
+    )
+    signed = reference_logits(exact, config, positives, negatives, queries).detach().numpy()
+    expected = signed[..., 0] - signed[..., 1]
+    np.testing.assert_allclose(score_tasks(network, tasks), expected, rtol=1e-4, atol=1e-5)
+    for task, logits in enumerate(expected):
+        parts = (tasks.positives[task], tasks.negatives[task], tasks.queries[task])
+        np.testing.assert_allclose(score_nodes(network, *parts), logits, rtol=1e-4, atol=1e-5)
+
+
+def test_equal_nodes_have_equal_scores(network: MetaTNENetwork) -> None:
+    """Wherever among the pieces they are."""
+    candidates = np.full(5_000, 9)
+    scores = score_nodes(network, np.arange(3), np.arange(3, 7), candidates)
+    np.testing.assert_allclose(scores, scores[0], rtol=1e-5)
+
+
+def test_a_node_that_is_not_a_number_has_no_score(network: MetaTNENetwork) -> None:
+    broken = deepcopy(network)
+    with torch.no_grad():
+        broken.embeddings[9, 2] = math.nan
+    scores = score_nodes(broken, np.arange(3), np.arange(3, 7), np.arange(7, 12))
+    assert np.isnan(scores).tolist() == [False, False, True, False, False]
 
 
 def test_no_candidates_have_no_scores(network: MetaTNENetwork) -> None:

@@ -93,7 +93,7 @@ class _Closeness(torch.autograd.Function):
         return closeness
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
         (gradient,) = outer
         by = _backward(ctx.arrays, ctx.kept, np.ascontiguousarray(gradient.detach().numpy()))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +15,9 @@ import pytest
 from metatne.errors import TrainingError
 from metatne.evaluation.protocol import TrialResult, TrialSettings
 from metatne.evaluation.results import ResultsFile
-from metatne.evaluation.runner import evaluate
+from metatne.evaluation.runner import _prepare_worker, evaluate
 from metatne.graph.store import Graph
+from metatne.parallel import num_threads
 
 SETTINGS = TrialSettings("metatne", "default", positives=4, negatives=6, num_tasks=20)
 
@@ -113,3 +118,69 @@ def test_a_failed_trial_leaves_the_finished_ones(
     with pytest.raises(TrainingError, match="on purpose"):
         evaluate(saved_graph, SETTINGS, [1, 13, 2], results=results)
     assert [row["trial"] for row in results.rows()] == [1]
+
+
+class InlinePool:
+    """A pool of processes that works at once, in this one, and tells what it was made with."""
+
+    made: list[tuple[int, tuple[Any, ...]]]
+
+    def __init__(self, workers: int, *, initargs: tuple[Any, ...], **options: Any) -> None:
+        self.made.append((workers, initargs))
+
+    def __enter__(self) -> InlinePool:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        pass
+
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(work(*arguments))
+        return future
+
+
+@pytest.mark.parametrize(
+    ("cores", "jobs", "num_trials", "expected"),
+    [
+        (8, 2, 4, (2, 4)),
+        (8, 3, 4, (3, 2)),
+        (2, 2, 4, (2, 1)),
+        (2, 5, 5, (5, 1)),
+        (8, 8, 2, (2, 4)),
+    ],
+    ids=["evenly", "rounded down", "one each", "more jobs than cores", "fewer trials than jobs"],
+)
+def test_jobs_share_the_cores(
+    saved_graph: str,
+    trials_run: list[int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cores: int,
+    jobs: int,
+    num_trials: int,
+    expected: tuple[int, int],
+) -> None:
+    """So that they do not fight for them: (processes, threads of each)."""
+    monkeypatch.setenv("OMP_NUM_THREADS", str(cores))
+    monkeypatch.setattr(InlinePool, "made", [], raising=False)
+    monkeypatch.setattr("metatne.evaluation.runner.ProcessPoolExecutor", InlinePool)
+    trials = list(range(1, num_trials + 1))
+    results = ResultsFile(tmp_path / "results.jsonl")
+    rows = evaluate(saved_graph, SETTINGS, trials, results=results, jobs=jobs)
+    assert InlinePool.made == [(expected[0], (expected[1],))]
+    assert [row["trial"] for row in rows] == trials_run == trials
+
+
+def test_a_worker_keeps_to_its_cores_and_leaves_interrupts_to_its_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        _prepare_worker(3)
+        assert num_threads() == 3
+        assert os.environ["OMP_NUM_THREADS"] == "3"  # also for processes of its own
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -36,8 +36,8 @@ def evaluate(
 ) -> list[dict[str, Any]]:
     """Run the trials that `results` does not have yet, and return the rows of all of them.
 
-    More than one job means processes; a trial takes one thread, so the number of jobs
-    changes no result.
+    More than one job means processes, which share the cores; no result depends on how many
+    jobs or cores there are.
     """
     graph = open_graph(reference, data_dir=data_dir)
     wanted = [_row_key(graph, settings, trial) for trial in trials]
@@ -57,11 +57,12 @@ def evaluate(
             finish(key, result)
     else:
         others = set(multiprocessing.active_children())
+        workers = min(jobs, len(missing))
         with ProcessPoolExecutor(
-            min(jobs, len(missing)),
+            workers,
             mp_context=multiprocessing.get_context("spawn"),
             initializer=_prepare_worker,
-            initargs=(max(1, num_threads() // jobs),),
+            initargs=(max(1, num_threads() // workers),),
         ) as pool:
             futures = {
                 pool.submit(_run_elsewhere, reference, data_dir, key["trial"], settings): key
