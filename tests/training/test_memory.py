@@ -128,7 +128,7 @@ def test_moments_count_as_far_as_rows_are_touched() -> None:
         for steps in (40_000, 80_000)
     ]
     assert every[0] > 9 * tables
-    assert every[0] == every[1]
+    assert every[1] == pytest.approx(every[0], rel=1e-3)
 
 
 def test_the_size_of_a_graph(planted: Graph) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,27 +13,28 @@ import psutil
 from metatne.config import Config
 from metatne.errors import OutOfMemoryError
 from metatne.graph.store import Graph
+from metatne.parallel import num_threads
 from metatne.schedule import structural_probability
 from metatne.spectral import OVERSAMPLING
+from metatne.training.meta import PAIRS_PER_PIECE
 
 _FLOAT = 4
 _TABLES = 3
 """Node tables that are there as a whole: U, C, and the best U so far."""
 
 _MOMENTS = 2
-"""Tables of a row optimiser, of which only the pages count that hold a row ever touched."""
+"""Vectors that a row optimiser holds of each row that ever had a gradient."""
 
 _BLOCKS = 2
 """Blocks of vectors that the spectral start holds at once, with no other table beside them."""
 
 _NODE_BYTES = 120
-"""Beside the tables: bounds, degrees, sums to draw from, when each row was last settled."""
+"""Beside the tables: bounds, degrees, tables to draw from, where a row's moments are."""
 
 _HELD_BYTES = 40
 """A held pair of a node and a label: by label and by node, to draw from and to look up."""
 
-_PAGE = 4096
-_OVERHEAD = 500 * 2**20
+_OVERHEAD = 600 * 2**20
 """Python, PyTorch, compiled code and their buffers."""
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -76,7 +78,7 @@ def estimate_training_bytes(size: GraphSize, config: Config) -> int:
 
 
 def _moment_bytes(size: GraphSize, config: Config) -> int:
-    """The moments of rows that will have been touched by the last step, in whole pages."""
+    """The moments of rows that will have had a gradient by the last step."""
     taus = (
         structural_probability(step, decay_rate=config.decay_rate, decay_period=config.decay_period)
         for step in range(config.num_steps)
@@ -84,14 +86,14 @@ def _moment_bytes(size: GraphSize, config: Config) -> int:
     num_structural = sum(taus)
     num_meta = config.num_steps - num_structural
     shots, queries = _task_nodes(config)
-    touched = (
+    touched = (  # of U and C in structural steps, of U in meta steps
         num_structural * config.pairs_per_step,
         num_structural * config.pairs_per_step * (1 + config.negatives_per_pair),
         num_meta * config.tasks_per_step * (shots + queries),
     )
-    row = _FLOAT * config.dim
-    whole = size.num_nodes * row
-    return sum(_MOMENTS * min(whole, int(rows) * max(row, _PAGE)) for rows in touched)
+    # Of so many draws at random, some draw a row that another one drew.
+    shares = [-math.expm1(-draws / max(size.num_nodes, 1)) for draws in touched]
+    return int(_MOMENTS * _FLOAT * config.dim * size.num_nodes * sum(shares))
 
 
 def _task_nodes(config: Config) -> tuple[int, int]:
@@ -103,11 +105,13 @@ def _task_nodes(config: Config) -> tuple[int, int]:
 
 
 def _meta_step_floats(config: Config) -> int:
+    """Of the pieces of a batch of tasks that threads work on at once."""
     shots, queries = _task_nodes(config)
-    # A token keeps about six vectors of d and two of d_ff a block for the backward pass,
+    pairs = queries * (shots + 2)
+    held = min(config.tasks_per_step * pairs, num_threads() * max(pairs, PAIRS_PER_PIECE))
+    # A pair keeps about six vectors of d and two of d_ff a block for the backward pass,
     # which takes as much again.
-    token = config.num_blocks * (6 * config.dim + 2 * config.feedforward_dim)
-    return 2 * config.tasks_per_step * queries * (shots + 2) * token
+    return 2 * held * config.num_blocks * (6 * config.dim + 2 * config.feedforward_dim)
 
 
 def _structural_step_floats(config: Config) -> int:
