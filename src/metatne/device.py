@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -44,13 +45,40 @@ def one_thread() -> Iterator[None]:
     an idle machine, loses 15 to 50 times on a busy one, and would make results depend on the
     number of threads. Several cores get pieces of the work instead (`torch_in_threads`).
     """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    _limits.enter()
     try:
-        with threadpool_limits(1):
-            yield
+        yield
     finally:
-        torch.set_num_threads(before)
+        _limits.leave()
+
+
+class _Limits:
+    """Limits of the whole process: the first block that enters sets them, the last resets them."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._depth = 0
+        self._threads_before = 1
+        self._blas: threadpool_limits | None = None
+
+    def enter(self) -> None:
+        with self._lock:
+            self._depth += 1
+            if self._depth == 1:
+                self._threads_before = torch.get_num_threads()
+                self._blas = threadpool_limits(1)
+            torch.set_num_threads(1)
+
+    def leave(self) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                assert self._blas is not None  # set by the first that entered
+                self._blas.restore_original_limits()
+                torch.set_num_threads(self._threads_before)
+
+
+_limits = _Limits()
 
 
 def torch_in_threads(

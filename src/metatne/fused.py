@@ -87,22 +87,22 @@ class _Closeness(torch.autograd.Function):
     def forward(ctx: Any, *tensors: Tensor | None) -> Tensor:
         arrays = _arrays(*tensors)
         num_tasks, num_queries, num_shots = arrays.kept.shape[:3]
-        kept = _room(arrays, num_tasks=num_tasks, rows=num_queries * (num_shots + 1))
-        closeness = torch.from_numpy(_forward(arrays, kept))
-        ctx.arrays, ctx.kept = arrays, kept
+        saved = _room(arrays, num_tasks=num_tasks, rows=num_queries * (num_shots + 1))
+        closeness = torch.from_numpy(_forward(arrays, saved))
+        ctx.arrays, ctx.saved = arrays, saved
         return closeness
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
         (gradient,) = outer
-        by = _backward(ctx.arrays, ctx.kept, np.ascontiguousarray(gradient.detach().numpy()))
-        del ctx.arrays, ctx.kept  # 2 KB a pair
+        by = _backward(ctx.arrays, ctx.saved, np.ascontiguousarray(gradient.detach().numpy()))
+        del ctx.arrays, ctx.saved  # 2 KB a pair
         return (*(torch.from_numpy(each) for each in by[:-2]), None, None)
 
 
 class _Arrays(NamedTuple):
-    """`Factors` and `Rest` as contiguous arrays."""
+    """`Factors`, then `Rest`, as contiguous arrays in that order: gradients go back by place."""
 
     supports: Array
     settled: Array
@@ -132,8 +132,8 @@ def _arrays(*tensors: Tensor | None) -> _Arrays:
     )
 
 
-class _Kept(NamedTuple):
-    """What `_forward` keeps of every pair, a query's own row last; without need, of one tile."""
+class _Saved(NamedTuple):
+    """What `_forward` saves of every pair, a query's own row last; for no gradient, of a tile."""
 
     centred: Array
     """C x"""
@@ -149,7 +149,8 @@ class _Kept(NamedTuple):
     """norm(y_qq) - mean_k norm(y_kq)"""
 
 
-def _room(arrays: _Arrays, *, num_tasks: int, rows: int) -> _Kept:
+def _room(arrays: _Arrays, *, num_tasks: int, rows: int) -> _Saved:
+    """Room for so many pairs of so many tasks; a query's pairs fit at least."""
     dim, hidden = arrays.narrow.shape
     rows = max(rows, arrays.kept.shape[2] + 1)
 
@@ -157,29 +158,30 @@ def _room(arrays: _Arrays, *, num_tasks: int, rows: int) -> _Kept:
         return np.empty((num_tasks, rows, *shape), dtype=np.float32)
 
     gaps = np.empty((*arrays.kept.shape[:2], dim), dtype=np.float32)
-    return _Kept(empty(dim), empty(hidden), empty(dim), empty(), empty(), gaps)
+    return _Saved(empty(dim), empty(hidden), empty(dim), empty(), empty(), gaps)
 
 
 @compiled_for_sums
-def _forward(arrays: _Arrays, kept: _Kept) -> Array:
+def _forward(arrays: _Arrays, saved: _Saved) -> Array:
+    """The closeness, tile by tile; what `saved` has no room for is overwritten by the next tile."""
     num_tasks, num_queries, num_shots = arrays.kept.shape[:3]
     tokens = num_shots + 1
-    keeps_all = len(kept.centred) == num_tasks and kept.centred.shape[1] >= num_queries * tokens
+    saves_all = len(saved.centred) == num_tasks and saved.centred.shape[1] >= num_queries * tokens
     narrow = np.ascontiguousarray(arrays.narrow.T)
     closeness = np.empty((num_tasks, num_queries), dtype=np.float32)
-    queries_per_tile = max(1, min(TILE, kept.centred.shape[1]) // tokens)
+    queries_per_tile = max(1, min(TILE, saved.centred.shape[1]) // tokens)
     for task in range(num_tasks):
-        place = task if keeps_all else 0
+        place = task if saves_all else 0
         for first in range(0, num_queries, queries_per_tile):
             last = min(first + queries_per_tile, num_queries)
-            start = first * tokens if keeps_all else 0
+            start = first * tokens if saves_all else 0
             rows = slice(start, start + (last - first) * tokens)
-            centred, hidden = kept.centred[place, rows], kept.hidden[place, rows]
-            normed = kept.normed[place, rows]
-            _mix_tile(arrays, task, first, last, centred, hidden, kept.first_scale[place, rows])
+            centred, hidden = saved.centred[place, rows], saved.hidden[place, rows]
+            normed = saved.normed[place, rows]
+            _mix_tile(arrays, task, first, last, centred, hidden, saved.first_scale[place, rows])
             np.dot(hidden, narrow, normed)
-            _norm_tile(arrays, task, first, last, centred, normed, kept.last_scale[place, rows],
-                       kept.gaps[task], closeness[task])  # fmt: skip
+            _norm_tile(arrays, task, first, last, centred, normed, saved.last_scale[place, rows],
+                       saved.gaps[task], closeness[task])  # fmt: skip
     return closeness
 
 
@@ -295,7 +297,7 @@ def _norm_tile(
 
 
 @compiled_for_sums
-def _backward(arrays: _Arrays, kept: _Kept, outer: Array) -> _Arrays:
+def _backward(arrays: _Arrays, saved: _Saved, outer: Array) -> _Arrays:
     """Gradients by the arrays, masks left out, given those by the closeness."""
     num_tasks, num_queries, num_shots = arrays.kept.shape[:3]
     tokens = num_shots + 1
@@ -321,15 +323,15 @@ def _backward(arrays: _Arrays, kept: _Kept, outer: Array) -> _Arrays:
             last = min(first + queries_per_tile, num_queries)
             rows = slice(first * tokens, last * tokens)
             count = (last - first) * tokens
-            centred, hidden = kept.centred[task, rows], kept.hidden[task, rows]
-            _norm_tile_backward(arrays, by, task, first, last, kept.normed[task, rows],
-                                kept.last_scale[task, rows], kept.gaps[task], outer[task],
+            centred, hidden = saved.centred[task, rows], saved.hidden[task, rows]
+            _norm_tile_backward(arrays, by, task, first, last, saved.normed[task, rows],
+                                saved.last_scale[task, rows], saved.gaps[task], outer[task],
                                 by_x, by_fed)  # fmt: skip
             np.dot(by_fed[:count], arrays.narrow, by_hidden[:count])
             np.dot(by_fed[:count].T, hidden, by_narrow)
             total += by_narrow
             _mix_tile_backward(arrays, by, task, first, last, centred, hidden,
-                               kept.first_scale[task, rows], by_x, by_hidden)  # fmt: skip
+                               saved.first_scale[task, rows], by_x, by_hidden)  # fmt: skip
     return by
 
 

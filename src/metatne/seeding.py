@@ -2,7 +2,7 @@
 
 A draw depends on the seed, the name of what is drawn and a counter (a step, a trial),
 never on what was drawn before. So a resumed run needs no saved generator state, and the
-number of workers cannot change a result.
+number of threads cannot change a result, nor that of workers beyond rounding.
 """
 
 from __future__ import annotations

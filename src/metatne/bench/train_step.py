@@ -16,6 +16,7 @@ from metatne.config import Config, make_config, preset
 from metatne.device import one_thread
 from metatne.graph.store import Graph
 from metatne.sampling.splits import paper_split
+from metatne.seeding import torch_seed
 from metatne.training.trainer import Trainer
 
 GOAL = 8.0
@@ -59,12 +60,14 @@ def naive_meta_step(trainer: Trainer) -> None:
     nodes = np.concatenate((tasks.positives, tasks.negatives, tasks.queries), axis=1)
     distinct, places = torch.unique(torch.from_numpy(nodes), return_inverse=True)
     rows = trainer.row_optimisers["meta embeddings"]
+    trainer.row_optimisers["structural embeddings"].settle(distinct)
     rows.settle(distinct)
     embeddings = rows.table[distinct].requires_grad_()
     sizes = [part.shape[1] for part in (tasks.positives, tasks.negatives, tasks.queries)]
     vectors = functional.embedding(places, embeddings)
     positives, negatives, queries = torch.split(vectors, sizes, dim=1)
-    logits = naive_logits(network, positives, negatives, queries, dropout=config.dropout)
+    with torch_seed(config.seed, "dropout by pair", trainer.state.step):
+        logits = naive_logits(network, positives, negatives, queries, dropout=config.dropout)
     truth = torch.from_numpy(tasks.is_positive).to(logits.dtype)
     matrices = [p for p in network.transformation.parameters() if p.ndim == 2]
     loss = functional.binary_cross_entropy_with_logits(logits, truth) + 0.5 * config.l2 * sum(
