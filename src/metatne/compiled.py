@@ -7,6 +7,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,3 +32,60 @@ def compiled_for_sums(function: Function) -> Function:
     """
     compiler = numba.njit(cache=True, nogil=True, fastmath=_MAY_REORDER)
     return cast(Function, compiler(inspect.unwrap(function)))
+
+
+def compiled_in_place(function: Function) -> Function:
+    """As `compiled_for_sums`, for loops over rows of arrays that are given, and of none other.
+
+    They make no arrays, so views need not be counted, which in an inner loop would take longer
+    than the arithmetic, the more so with several threads. A division by zero is infinite or
+    NaN, as in NumPy: looking for zeros would take numbers one by one.
+    """
+    return _in_place(function, is_part=False)
+
+
+def part_in_place(function: Function) -> Function:
+    """A part of functions that are `compiled_in_place`, into which it is copied."""
+    return _in_place(function, is_part=True)
+
+
+def _in_place(function: Function, *, is_part: bool) -> Function:
+    options: dict[str, Any] = {
+        "fastmath": _MAY_REORDER,
+        "error_model": "numpy",
+        "forceinline": is_part,
+        "_nrt": False,  # numba's runtime, which makes arrays and counts their users
+    }
+    compiler = numba.njit(cache=True, nogil=True, **options)
+    return cast(Function, compiler(inspect.unwrap(function)))
+
+
+CACHE_LINE = 64
+"""Bytes that memory hands out at once."""
+
+
+@part_in_place
+def prefetch(array: np.ndarray[Any, Any], row: int) -> None:
+    """Ask for a row of a contiguous array that is soon read or written; compiled code only.
+
+    A row that is not in the cache is waited for longer than it is worked on.
+    """
+    start = array.ctypes.data + row * array.strides[0]
+    for offset in range(0, array.strides[0], CACHE_LINE):
+        _prefetch_line(start + offset)  # type: ignore[call-arg] # numba adds the context
+
+
+@intrinsic
+def _prefetch_line(_typing_context: Any, address: Any) -> Any:
+    """The processor's instruction for it, which numba has no name for."""
+
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+        instruction = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+        to_read, keep, data = flag(0), flag(3), flag(1)
+        place = builder.inttoptr(arguments[0], pointer)
+        builder.call(instruction, [place, to_read, keep, data])
+        return context.get_dummy_value()
+
+    return numba.void(address), generate

@@ -13,7 +13,13 @@ from scipy.stats import chisquare
 
 from graphs import hand_made
 from metatne.graph.store import Graph
-from metatne.sampling.pairs import Pairs, PairSampler, shuffled
+from metatne.sampling.pairs import (
+    Pairs,
+    PairSampler,
+    _guide_to_nodes,
+    _look_up_edges,
+    shuffled,
+)
 
 IMPROBABLE = 1e-4
 """Seeds are fixed, so a sound sampler passes always; a wrong one is off by far more."""
@@ -88,6 +94,24 @@ def test_a_pass_has_every_directed_edge_once(star: Graph, batch_size: int) -> No
     for each in range(num_passes):
         seen = pairs[each * num_entries : (each + 1) * num_entries]
         assert Counter(seen) == directed_edges(star)
+
+
+@given(st.lists(st.integers(0, 5) | st.integers(0, 40), min_size=1, max_size=60), st.data())
+@settings(max_examples=60, deadline=None)
+def test_an_entry_is_of_the_node_whose_row_it_is_in(
+    degrees: list[int], data: st.DataObject
+) -> None:
+    """Also beside rows without entries, and with rows far longer than the mean."""
+    indptr = np.concatenate(([0], np.cumsum([*degrees, 1])))
+    num_entries = int(indptr[-1])
+    entries = np.arange(num_entries)
+    nodes, contexts = np.empty(num_entries, np.int64), np.empty((num_entries, 1), np.int64)
+    neighbours = np.array(data.draw(st.permutations(range(num_entries))))
+    guide = _guide_to_nodes(indptr)
+    _look_up_edges(entries, indptr, neighbours, guide, nodes, contexts)
+    assert np.array_equal(nodes, np.repeat(np.arange(len(degrees) + 1), np.diff(indptr)))
+    assert np.array_equal(contexts[:, 0], neighbours)
+    assert len(guide) <= len(degrees) + 3
 
 
 def test_a_batch_is_the_same_whenever_it_is_asked_for(star: Graph) -> None:

@@ -22,7 +22,7 @@ from metatne.sampling.splits import LabelSplit
 from metatne.storage import new_file
 from metatne.training.trainer import Stopped, Trainer, TrainingState, Validation
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 

@@ -12,13 +12,11 @@ import numpy as np
 import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
-from torch.nn import functional
 
 from metatne.config import Config
 from metatne.device import resolve_device
 from metatne.errors import TrainingError
 from metatne.graph.store import Graph
-from metatne.losses import structural_loss
 from metatne.metrics import f1, roc_auc
 from metatne.model import MetaTNENetwork, initial_table
 from metatne.sampling.pairs import PairSampler
@@ -30,6 +28,7 @@ from metatne.seeding import numpy_generator, torch_seed
 from metatne.spectral import spectral_embeddings
 from metatne.training.meta import meta_gradients
 from metatne.training.row_adam import EPSILON, RowAdam
+from metatne.training.structural import StructuralModule
 from metatne.training.team import Alone, Team
 
 
@@ -88,12 +87,6 @@ class Trainer:
         self.config = config
         self.team = team or Alone()
         self.device = resolve_device(config.device)
-        self._pairs = PairSampler(
-            graph,
-            batch_size=config.pairs_per_step,
-            num_negatives=config.negatives_per_pair,
-            seed=config.seed,
-        )
         self._tasks = TaskSampler(graph.labels, split.known, training_shape(config))
         self._validation_tasks = TaskSampler(
             graph.labels, split.validation, validation_shape(config)
@@ -109,6 +102,18 @@ class Trainer:
             "structural contexts": RowAdam(self.contexts, rate=config.structural_rate),
             "meta embeddings": RowAdam(embeddings, rate=config.meta_rate),
         }
+        self._structural = StructuralModule(
+            PairSampler(
+                graph,
+                batch_size=config.pairs_per_step,
+                num_negatives=config.negatives_per_pair,
+                seed=config.seed,
+            ),
+            embeddings=self.row_optimisers["structural embeddings"],
+            contexts=self.row_optimisers["structural contexts"],
+            also_moved_by=[self.row_optimisers["meta embeddings"]],
+            team=self.team,
+        )
         self.transformation_optimiser = torch.optim.Adam(
             transformation.parameters(), lr=config.meta_rate, eps=EPSILON
         )
@@ -159,28 +164,9 @@ class Trainer:
 
     def structural_step(self) -> None:
         """One step of the structural module, on the rows of U and C that its pairs touch."""
-        pairs = self._pairs.batch(self.state.num_structural)
+        loss = self._structural.step(self.state.num_structural)
         self.state.num_structural += 1
-        nodes = _Rows(pairs.nodes, self.device)
-        contexts = _Rows(np.column_stack((pairs.neighbours, pairs.negatives)), self.device)
-        embeddings = self._read(nodes, "structural embeddings", "meta embeddings").requires_grad_()
-        context_rows = self._read(contexts, "structural contexts").requires_grad_()
-        mine = slice(self.team.rank, None, self.team.size)  # this worker's share of the pairs
-        places = nodes.places[mine]
-        vectors = functional.embedding(contexts.places[mine], context_rows)
-        loss = (
-            structural_loss(  # of (pair, dim), (pair, dim) and (pair, negative, dim)
-                functional.embedding(places, embeddings), vectors[:, 0], vectors[:, 1:]
-            )
-            * (len(places) / len(nodes.places))
-        )
-        gradients = torch.autograd.grad(loss, (embeddings, context_rows))
-        loss = loss.detach()
-        self.team.add_up([loss, *gradients])
         self._note_loss(loss, "structural")
-        by_embeddings, by_contexts = gradients
-        self.row_optimisers["structural embeddings"].step(nodes.distinct, by_embeddings)
-        self.row_optimisers["structural contexts"].step(contexts.distinct, by_contexts)
 
     def tasks_of_step(self, step: int) -> Tasks:
         """The tasks that `step` learns from, if it is a meta step."""
@@ -203,7 +189,7 @@ class Trainer:
             step=step,
             team=self.team,
         )
-        self._note_loss(gradients.loss, "meta")
+        self._note_loss(gradients.loss.item(), "meta")
         for parameter, gradient in zip(
             self.network.transformation.parameters(), gradients.parameters, strict=True
         ):
@@ -219,8 +205,7 @@ class Trainer:
             self.row_optimisers[name].settle(rows.distinct)
         return self.row_optimisers[name].table[rows.distinct]
 
-    def _note_loss(self, loss: Tensor, kind: str) -> None:
-        value = loss.item()
+    def _note_loss(self, value: float, kind: str) -> None:
         if not math.isfinite(value):
             rate = f"{kind}_rate"
             raise TrainingError(
