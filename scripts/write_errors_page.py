@@ -269,6 +269,11 @@ def _training() -> list[Case]:
             "metatne train village --out mine --resume",
             "Start without `--resume`; mind that MODEL is the name given to `--out` then.",
         ),
+        Case(
+            "Workers without Ray",
+            "metatne train village --out mine --workers 4",
+            "Add `--engine ray`. Without Ray a training uses the cores of this machine anyway.",
+        ),
     ]
 
 

@@ -68,7 +68,6 @@ class MetaTNE:
         observers: Sequence[Observer] = (),
         checkpoint: Path | None = None,
         resume: bool = False,
-        checkpoint_seconds: float = 30.0,
         should_stop: Callable[[], bool] = lambda: False,
         team: Team | None = None,
     ) -> Self:
@@ -94,7 +93,6 @@ class MetaTNE:
                 checkpoint if trainer.team.rank == 0 else None,
                 graph.fingerprint,
                 split,
-                every_seconds=checkpoint_seconds,
                 should_stop=should_stop,
             )
             network = trainer.run(observers, at_step_end=at_step_end)

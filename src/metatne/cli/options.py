@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +16,8 @@ from metatne.errors import ConfigError, InputError, OutputExistsError
 from metatne.graph.datasets import DATA_VARIABLE, open_graph
 from metatne.graph.store import Graph
 
-SETTINGS = "Settings"
+SETTINGS, MACHINES = "Settings", "One or several machines"
+ENGINES = ("local", "ray")
 
 GraphArgument = Annotated[
     str,
@@ -61,9 +64,49 @@ SetOption = Annotated[
         rich_help_panel=SETTINGS,
     ),
 ]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="|".join(ENGINES),
+        help="Work in this process, or by workers of Ray (pip install 'metatne[cluster]').",
+        rich_help_panel=MACHINES,
+    ),
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="HOST:PORT",
+        help="Join the Ray cluster there, whose machines must see the same directories; "
+        "without it a Ray starts on this machine and ends with the command.",
+        rich_help_panel=MACHINES,
+    ),
+]
 OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Replace what is at --out already.")
 ]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Workers to start, and the cluster to start them in if it is not a local one."""
+
+    num_workers: int | None
+    address: str | None
+
+
+def chosen_cluster(engine: str, num_workers: int | None, address: str | None) -> Cluster | None:
+    """What --engine, --workers and --address mean together; None is this process."""
+    if engine not in ENGINES:
+        raise InputError(f"--engine: expected {' or '.join(ENGINES)}, found {engine!r}")
+    if engine == "local":
+        for option, value in (("--workers", num_workers), ("--address", address)):
+            if value is not None:
+                raise InputError(f"{option}: needs --engine ray; this process works alone")
+        return None
+    import_module("metatne.cluster")  # which says so if Ray is not installed
+    return Cluster(num_workers, address)
 
 
 def load_graph(reference: str, data_dir: Path | None) -> Graph:

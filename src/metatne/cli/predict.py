@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
 
 from metatne.cli.command import Command, new_app
 from metatne.cli.console import say, show
-from metatne.cli.options import DataDirOption, check_new_file, load_graph
+from metatne.cli.options import (
+    MACHINES,
+    AddressOption,
+    Cluster,
+    DataDirOption,
+    EngineOption,
+    check_new_file,
+    chosen_cluster,
+    load_graph,
+)
 from metatne.cli.support_file import read_support
 from metatne.errors import InputError, SupportError
 from metatne.estimator import MetaTNE
 from metatne.graph.readers.node_lists import read_node_list
+from metatne.graph.store import Graph
 from metatne.storage import new_file
 
 SHOWN_BY_DEFAULT = 20
+PARQUET = ".parquet"
 NAMED_WEAK = 5
 EXAMPLES, RANKING = "Examples of the label", "Ranking"
 
@@ -28,7 +40,7 @@ Example:
 
 _WRITERS: dict[str, Callable[[pd.DataFrame, Path], None]] = {
     ".csv": lambda table, path: table.to_csv(path, index=False),
-    ".parquet": lambda table, path: table.to_parquet(path, index=False),
+    PARQUET: lambda table, path: table.to_parquet(path, index=False),
     ".json": lambda table, path: table.to_json(path, orient="records", indent=1),
 }
 
@@ -96,7 +108,7 @@ def predict(
             "--output",
             metavar="FILE",
             help=f"Write the ranking to a file that ends in {', '.join(_WRITERS)}; one that "
-            "exists is replaced.",
+            f"exists is replaced. With --engine ray, a directory of {PARQUET} files.",
             rich_help_panel=RANKING,
         ),
     ] = None,
@@ -106,6 +118,18 @@ def predict(
             "--graph", metavar="GRAPH", help="Refuse the model unless it was trained on this graph."
         ),
     ] = None,
+    engine: EngineOption = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            min=1,
+            metavar="N",
+            help="Workers that score shards of the nodes; with --engine ray, one a CPU by default.",
+            rich_help_panel=MACHINES,
+        ),
+    ] = None,
+    address: AddressOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
     """Rank the nodes for a novel label, from a few examples.
@@ -119,36 +143,88 @@ def predict(
             "positives: expected at least 1 node that holds the label, found none; "
             "name it with --positive NODE, or in a file with --support FILE"
         )
+    cluster = chosen_cluster(engine, workers, address)
     if output_file is not None:
-        _check_output(output_file)
+        _check_output(output_file, is_in_parts=cluster is not None)
     positives, negatives = read_support(support) if support else (positive or [], negative or [])
-    checked = load_graph(graph, data_dir) if graph is not None else None
-    loaded = MetaTNE.load(model, graph=checked)
-    table = loaded.rank(
-        positives=positives,
-        negatives=negatives,
-        candidates=None if candidates is None else read_node_list(candidates),
-        top=top,
-    )
-    _say_weak_negatives(table.attrs["weak_negatives"])
+    question: dict[str, Any] = {
+        "positives": positives,
+        "negatives": negatives,
+        "candidates": None if candidates is None else read_node_list(candidates),
+        "top": top,
+    }
+    trained_on = load_graph(graph, data_dir) if graph is not None else None
+    if cluster is None:
+        ranking = _rank_here(model, trained_on, question, output_file)
+    else:
+        ranking = _rank_on_ray(model, trained_on, question, output_file, cluster)
+    _say_weak_negatives(ranking.weak_negatives)
+    if output_file is not None:
+        say(f"wrote {ranking.num_ranked:,} ranked nodes to {output_file}")
+        return
+    width = len(str(len(ranking.shown)))
+    for row in ranking.shown.itertuples():
+        show(f"{row.rank:>{width}}  {row.probability:.4f}  {row.node}")
+    if (num_more := ranking.num_ranked - len(ranking.shown)) > 0:
+        say(f"… and {num_more:,} more; --top N shows more, --output FILE keeps all")
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How many nodes were ranked, and those of them to show."""
+
+    shown: pd.DataFrame
+    num_ranked: int
+    weak_negatives: list[str | int]
+
+
+def _rank_here(
+    model: Path, graph: Graph | None, question: dict[str, Any], output_file: Path | None
+) -> Ranking:
+    table = MetaTNE.load(model, graph=graph).rank(**question)
     if output_file is not None:
         with new_file(output_file) as temporary:
             _WRITERS[output_file.suffix](table, temporary)
-        say(f"wrote {len(table):,} ranked nodes to {output_file}")
-        return
-    shown = table if top is not None else table.head(SHOWN_BY_DEFAULT)
-    width = len(str(len(shown)))
-    for row in shown.itertuples():
-        show(f"{row.rank:>{width}}  {row.probability:.4f}  {row.node}")
-    if len(shown) < len(table):
-        say(f"… and {len(table) - len(shown):,} more; --top N shows more, --output FILE keeps all")
+    shown = table.head(question["top"] or SHOWN_BY_DEFAULT)
+    return Ranking(shown, len(table), table.attrs["weak_negatives"])
 
 
-def _check_output(file: Path) -> None:
-    if file.suffix not in _WRITERS:
+def _rank_on_ray(
+    model: Path,
+    graph: Graph | None,
+    question: dict[str, Any],
+    output_file: Path | None,
+    cluster: Cluster,
+) -> Ranking:
+    from metatne.cluster.ranking import prepare_question, rank_on_ray
+    from metatne.cluster.session import ray_session
+
+    top = question["top"]
+    if output_file is None:  # then the workers need not hand over more than is shown
+        question = question | {"top": top or SHOWN_BY_DEFAULT}
+    prepared = prepare_question(model, graph=graph, **question)  # mistakes before Ray starts
+    with ray_session(cluster.address, num_cpus=cluster.num_workers):
+        ranked = rank_on_ray(prepared, num_workers=cluster.num_workers)
+        if output_file is not None:
+            ranked.write(output_file)
+            return Ranking(pd.DataFrame(), len(ranked), prepared.weak_negatives)
+        num_ranked = len(prepared.candidates) if top is None else len(ranked)
+        return Ranking(ranked.table(), num_ranked, prepared.weak_negatives)
+
+
+def _check_output(file: Path, *, is_in_parts: bool) -> None:
+    suffixes = [PARQUET] if is_in_parts else list(_WRITERS)
+    if file.suffix not in suffixes:
+        engine = " with --engine ray" if is_in_parts else ""
         raise InputError(
-            f"--output: expected a file that ends in {', '.join(_WRITERS)}, found {file.name!r}"
+            f"--output: expected a file that ends in {', '.join(suffixes)}{engine}, "
+            f"found {file.name!r}"
         )
+    if is_in_parts and file.is_dir():
+        from metatne.cluster.ranking import is_ranking
+
+        if is_ranking(file):
+            return
     check_new_file("--output", file)
 
 

@@ -6,6 +6,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -15,15 +16,20 @@ import typer
 from metatne.cli.command import Command, new_app
 from metatne.cli.console import say
 from metatne.cli.options import (
+    MACHINES,
     SETTINGS,
+    AddressOption,
+    Cluster,
     ConfigOption,
     DataDirOption,
+    EngineOption,
     GraphArgument,
     OverwriteOption,
     PresetOption,
     SetOption,
     all_settings,
     check_new_directory,
+    chosen_cluster,
     load_graph,
 )
 from metatne.cli.training_bar import training_progress
@@ -32,7 +38,7 @@ from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
 from metatne.saved import HEADER
 from metatne.training.logs import DirectoryLog
-from metatne.training.memory import GraphSize, estimate_training_bytes, format_bytes
+from metatne.training.memory import GraphSize, check_memory, estimate_training_bytes, format_bytes
 from metatne.training.trainer import Observer, Stopped
 
 EXAMPLE = """\b
@@ -73,6 +79,18 @@ def train(
         ),
     ] = None,
     overwrite: OverwriteOption = False,
+    engine: EngineOption = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            min=1,
+            metavar="N",
+            help="Workers that share every batch; with --engine ray, one a machine by default.",
+            rich_help_panel=MACHINES,
+        ),
+    ] = None,
+    address: AddressOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
     """Learn from a graph and its known labels, and save the model.
@@ -80,14 +98,17 @@ def train(
     Ctrl-C stops at the end of a step and keeps what was learned in MODEL.unfinished, as does
     a checkpoint now and then; --resume goes on from there.
     """
+    cluster = chosen_cluster(engine, workers, address)
     checkpoint = _checkpoint(out, resume=resume, overwrite=overwrite)
     loaded = load_graph(graph, data_dir)
     model = MetaTNE(**all_settings(preset, loaded.name, config, seed, assignments))
     estimate = estimate_training_bytes(GraphSize.of(loaded), model.config)
     say(f"{loaded!r}")
-    say(f"training needs about {format_bytes(estimate)} of memory")
+    say(f"training needs about {format_bytes(estimate)} of memory{' a worker' if cluster else ''}")
+    if cluster is not None and cluster.address is None:
+        check_memory((cluster.num_workers or 1) * estimate)
     with _kept_if_unfinished(checkpoint, resume=resume):
-        _fit(model, loaded, checkpoint, resume=resume, log_dir=log_dir)
+        _fit(model, loaded, cluster, checkpoint, resume=resume, log_dir=log_dir)
         model.save(out, overwrite=overwrite)
         shutil.rmtree(checkpoint.parent)
     best = model.history_.set_index("step").loc[model.best_step_]
@@ -103,15 +124,22 @@ def train(
 
 
 def _fit(
-    model: MetaTNE, graph: Graph, checkpoint: Path, *, resume: bool, log_dir: Path | None
+    model: MetaTNE,
+    graph: Graph,
+    cluster: Cluster | None,
+    checkpoint: Path,
+    *,
+    resume: bool,
+    log_dir: Path | None,
 ) -> None:
     with ExitStack() as stack:
         observers: list[Observer] = [stack.enter_context(training_progress())]
         if log_dir is not None:
             observers.append(stack.enter_context(DirectoryLog(log_dir)))
+        fit = model.fit if cluster is None else stack.enter_context(_fit_on_ray(model, cluster))
         should_stop = stack.enter_context(_stop_on_interrupt())
         try:
-            model.fit(
+            fit(
                 graph,
                 observers=observers,
                 checkpoint=checkpoint,
@@ -123,6 +151,22 @@ def _fit(
                 f"stopped; the training is kept in {checkpoint.parent}: "
                 "give the same command with --resume to go on"
             ) from stopped
+
+
+@contextmanager
+def _fit_on_ray(model: MetaTNE, cluster: Cluster) -> Iterator[Callable[..., object]]:
+    """Something to call like `model.fit`, while there is a Ray whose workers do it."""
+    from metatne.cluster.session import cpus_by_machine, num_local_cpus, ray_session
+    from metatne.cluster.training import fit_on_ray
+
+    def say_restart() -> None:
+        say("a worker died; all go on from the last checkpoint")
+
+    num_cpus = max(cluster.num_workers or 1, num_local_cpus())
+    with ray_session(cluster.address, num_cpus=num_cpus):
+        num_workers = cluster.num_workers or len(cpus_by_machine())
+        say(f"Ray is ready; workers: {num_workers}")
+        yield partial(fit_on_ray, model, num_workers=num_workers, on_restart=say_restart)
 
 
 def _checkpoint(out: Path, *, resume: bool, overwrite: bool) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import socket
 import sys
@@ -18,6 +19,9 @@ from metatne.errors import InputError
 OBJECT_STORE_BYTES = 512 * 2**20
 """Shared memory of a local Ray; scores beyond it are spilled to its temporary directory."""
 
+IDLE_MILLISECONDS = 60_000
+"""How long a local Ray keeps an idle process; a new one would take seconds to load PyTorch."""
+
 QUIETLY = {"log_to_driver": False, "logging_level": logging.ERROR}
 
 CONNECT_SECONDS = 5.0
@@ -30,6 +34,8 @@ def ray_session(address: str | None = None, *, num_cpus: int | None = None) -> I
 
     A session that this process has already is used and left as it is.
     """
+    if address is not None:
+        _check_answers(address)
     if ray.is_initialized():
         yield
     elif address is not None:
@@ -52,7 +58,6 @@ def cpus_by_machine() -> list[int]:
 
 @contextmanager
 def _joined(address: str) -> Iterator[None]:
-    _check_answers(address)
     with redirect_stdout(sys.stderr):  # what Ray prints is no result of ours
         try:
             ray.init(address=address, **QUIETLY)
@@ -79,6 +84,7 @@ def _started(num_cpus: int) -> Iterator[None]:
                 object_store_memory=OBJECT_STORE_BYTES,
                 include_dashboard=False,
                 _temp_dir=folder,
+                _system_config={"idle_worker_killing_time_threshold_ms": IDLE_MILLISECONDS},
                 **QUIETLY,
             )
             yield
@@ -101,3 +107,10 @@ def _check_answers(address: str) -> None:
             f"--address: there is no Ray cluster at {address!r} ({error}); "
             "start one with `ray start --head`, which prints its address"
         ) from error
+
+
+def last_error(traceback: str) -> str:
+    """The line of a worker's traceback that says what happened."""
+    lines = [line.strip() for line in traceback.splitlines() if line.strip()]
+    named = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Interrupt)\b", line)]
+    return (named or lines or ["no reason given"])[-1]
