@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metatne.errors import GraphError, LabelError
-from metatne.graph.labels import LabelPairs, Labels
+from metatne.graph.labels import LabelPairs, Labels, distinct
 from metatne.graph.raw import HOLDS, LACKS, UNKNOWN
 
 
@@ -145,3 +145,8 @@ def test_sparse_states_are_those_of_a_dense_table(
     assert known == (dense != UNKNOWN).sum(axis=0).tolist()
     assert np.array_equal(labels.holds_matrix().toarray(), dense == HOLDS)
     assert labels.num_unknown_pairs == (dense == UNKNOWN).sum()
+
+
+@pytest.mark.parametrize("keys", [[], [0], [3, 0, 3, 7, 0], [2**62, 5, 2**62]])
+def test_distinct_keys_ascend(keys: list[int]) -> None:
+    assert distinct(np.array(keys, dtype=np.int64)).tolist() == sorted(set(keys))

@@ -15,6 +15,13 @@ from metatne.graph.node_ids import nearest_names
 from metatne.graph.raw import HOLDS, LACKS, UNKNOWN
 
 
+def distinct(keys: Int64[np.ndarray, " key"]) -> Int64[np.ndarray, " distinct"]:
+    """The keys, none negative, once each and ascending; np.unique hashes them, which is slow."""
+    ascending = np.sort(keys)
+    unique: Int64[np.ndarray, " distinct"] = ascending[np.diff(ascending, prepend=-1) != 0]
+    return unique
+
+
 class LabelPairs:
     """An immutable set of (label, node) pairs: the nodes of a label are one sorted slice."""
 
@@ -38,7 +45,7 @@ class LabelPairs:
         num_nodes: int,
     ) -> LabelPairs:
         """The set of these pairs, in any order, repeated or not."""
-        keys = np.unique(labels.astype(np.int64) * num_nodes + nodes)
+        keys = distinct(labels.astype(np.int64) * num_nodes + nodes)
         pair_labels, pair_nodes = np.divmod(keys, max(num_nodes, 1))
         indptr = np.searchsorted(pair_labels, np.arange(num_labels + 1)).astype(np.int64)
         return cls(

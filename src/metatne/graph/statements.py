@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from jaxtyping import Bool, Int8, Int64
 
 from metatne.errors import MAX_SHOWN, LabelError
-from metatne.graph.labels import Labels
+from metatne.graph.labels import Labels, distinct
 from metatne.graph.node_ids import NodeIds, as_integer
 from metatne.graph.raw import HOLDS, LACKS, UNKNOWN, RawLabels
 
@@ -56,7 +56,7 @@ class Statements:
             self.states,
             unannotated=self.unannotated,
         )
-        num_distinct = len(np.unique(self.labels * num_nodes + self.nodes))
+        num_distinct = len(distinct(self.labels * num_nodes + self.nodes))
         return labels, len(self.nodes) - num_distinct
 
 
