@@ -129,6 +129,8 @@ def _integers_or_null(texts: Any) -> Any:
 
 def _place_among_listed(edges: NumberedEdges) -> NumberedEdges:
     """The same edges by the position of their ends in the list of nodes."""
+    if edges.ids.equals(edges.nodes):
+        return edges
     places = pc.index_in(edges.ids, value_set=edges.nodes)
     if places.null_count:
         missing = edges.ids.filter(pc.is_null(places))
