@@ -259,6 +259,22 @@ def test_embeddings_without_variance_are_normalised_to_zero(number: float) -> No
     assert_every_form_is_the_reference(network, config, flat)
 
 
+@pytest.mark.parametrize("is_start", [True, False])
+def test_embeddings_as_small_as_the_epsilon_of_the_norms(is_start: bool) -> None:
+    """As they are before the first step: variances near 1e-6, whether Tr adds something or not."""
+    config = small_config(num_heads=3, identity_start=True)
+    network = MetaTNENetwork(1, config)
+    if not is_start:
+        randomise(network)
+        with torch.no_grad():
+            for name, parameter in network.transformation.named_parameters():
+                if name.endswith(("to_output", "narrow", "narrow_bias")):
+                    parameter.mul_(1e-3)
+    task = Task(*(1e-3 * part for part in random_task(config)))
+    expected = assert_every_form_is_the_reference(network, config, task)
+    assert expected.logits.abs().max() > 0.1
+
+
 def test_zero_embeddings_in_a_network_at_its_start_have_no_gradient() -> None:
     """Then ReLU's argument is exactly 0, where its slope is taken as 0."""
     config = small_config(identity_start=False)

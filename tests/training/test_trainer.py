@@ -337,6 +337,32 @@ def test_the_seed_decides_bit_for_bit(planted: Graph, small_settings: dict[str, 
     assert first[1] != other[1]
 
 
+def test_the_number_of_threads_does_not_change_a_bit(
+    planted: Graph, small_settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    networks = []
+    for threads in ("1", "2"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        trainer = trainer_of(planted, small_settings, num_steps=8, validate_every=4)
+        networks.append(weights_of(trainer.run()) | {"contexts": trainer.contexts})
+        assert min(len(trainer.state.history), trainer.state.num_structural) > 1
+    assert_same(networks[0], networks[1])
+
+
+def test_meta_steps_are_noisy_and_validations_are_not(
+    planted: Graph, small_settings: dict[str, Any]
+) -> None:
+    changed = META_FROM_STEP_1 | {"num_steps": 2, "identity_start": False}
+    quiet, noisy = (
+        trainer_of(planted, small_settings, dropout=dropout, **changed) for dropout in (0.0, 0.5)
+    )
+    quiet.run()
+    noisy.run()
+    before = [(v.auc, v.f1) for v in (quiet.state.history[0], noisy.state.history[0])]
+    assert before[0] == before[1]
+    assert quiet.state.history[1].meta_loss != noisy.state.history[1].meta_loss
+
+
 def test_training_leaves_the_callers_generators_alone(
     planted: Graph, small_settings: dict[str, Any]
 ) -> None:
