@@ -89,12 +89,17 @@ def test_a_training_may_be_stopped_without_a_checkpoint(
     assert not hasattr(model, "trained_")
 
 
+@pytest.mark.parametrize(("share", "expected"), [(0.5, [5, 10]), (0.125, [5])])
 def test_checkpoints_come_now_and_then(
+    share: float,
+    expected: list[int],
     planted: Graph,
     small_settings: dict[str, Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Every 5 seconds, unless saving, which takes a second, would take too large a share."""
+    monkeypatch.setattr("metatne.training.checkpoint.SHARE_OF_TIME", share)
     clock = iter(range(10**6))  # a second a look, and one look more at a save
     monkeypatch.setattr("metatne.training.checkpoint.time.monotonic", lambda: next(clock))
     path = tmp_path / "checkpoint.safetensors"
@@ -109,7 +114,7 @@ def test_checkpoints_come_now_and_then(
             saved.append(trainer.state.step)
 
     trainer.run(at_step_end=at_step_end)
-    assert saved == [5, 10]
+    assert saved == expected
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 

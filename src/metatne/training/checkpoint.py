@@ -25,6 +25,9 @@ from metatne.training.trainer import Stopped, Trainer, TrainingState, Validation
 FORMAT_VERSION = 2
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
+SHARE_OF_TIME = 0.1
+"""At most so much of a training goes into saving it: tables of millions of nodes take long."""
+
 
 class Checkpointer:
     """Saves a training at the end of a step, now and then, and stops it when asked to.
@@ -43,15 +46,17 @@ class Checkpointer:
     ) -> None:
         self._path, self._fingerprint, self._split = path, fingerprint, split
         self._every_seconds, self._should_stop = every_seconds, should_stop
-        self._saved = time.monotonic()
+        self._saved, self._saving_took = time.monotonic(), 0.0
 
     def __call__(self, trainer: Trainer) -> None:
         """Save if it is time; raise `Stopped` after saving if that was asked for."""
         stops = self._should_stop()
-        is_due = stops or time.monotonic() - self._saved >= self._every_seconds
-        if is_due and self._path is not None:
+        now = time.monotonic()
+        pause = max(self._every_seconds, self._saving_took / SHARE_OF_TIME)
+        if (stops or now - self._saved >= pause) and self._path is not None:
             save_checkpoint(self._path, trainer, self._fingerprint, self._split)
             self._saved = time.monotonic()
+            self._saving_took = self._saved - now
         if stops:
             raise Stopped
 
