@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import metatne.compiled as compiled_module
 from metatne.compiled import compiled, compiled_for_sums
 from type_checks import checked
 
@@ -66,3 +68,12 @@ def test_what_is_not_a_number_stays_so() -> None:
         values[19 - place] = math.inf
         assert math.isnan(fast_sum(values))
     assert math.isnan(compiled_for_sums(above_zero)(math.nan))
+
+
+def test_machine_code_of_changed_source_is_kept_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "loop.py").write_text("from metatne.compiled import compiled")
+    before = compiled_module._cache_directory(tmp_path)
+    (tmp_path / "other.py").write_text("nothing compiled")
+    assert compiled_module._cache_directory(tmp_path) == before
+    (tmp_path / "loop.py").write_text("from metatne.compiled import compiled  # changed")
+    assert compiled_module._cache_directory(tmp_path) != before

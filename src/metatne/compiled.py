@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import os
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.extending import intrinsic
+from platformdirs import user_cache_path
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _cache_directory(package: Path) -> Path:
+    """Where machine code is kept, in a folder of its own for this source.
+
+    numba looks for changes only in the file of the function that it loads, not in those of
+    the functions copied into it; and where the package is installed it may not write.
+    """
+    sources = sorted(path.read_bytes() for path in package.rglob("*.py"))
+    ours = [source for source in sources if b"metatne.compiled" in source or b"njit" in source]
+    name = hashlib.sha256(b"\0".join(ours)).hexdigest()[:16]
+    directory = user_cache_path("metatne") / "compiled" / name
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Path(tempfile.gettempdir()) / f"metatne-compiled-{name}"
+    return directory
+
+
+if "NUMBA_CACHE_DIR" not in os.environ:
+    numba.config.CACHE_DIR = str(_cache_directory(Path(__file__).parent))  # type: ignore[attr-defined]
 
 _MAY_REORDER = {"reassoc", "contract", "nsz", "arcp"}
 
@@ -60,7 +86,7 @@ def _in_place(function: Function, *, is_part: bool) -> Function:
     return cast(Function, compiler(inspect.unwrap(function)))
 
 
-CACHE_LINE = 64
+CACHE_LINE = 128
 """Bytes that memory hands out at once."""
 
 
@@ -83,7 +109,7 @@ def _prefetch_line(_typing_context: Any, address: Any) -> Any:
         pointer, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
         instruction = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
-        to_read, keep, data = flag(0), flag(3), flag(1)
+        to_read, keep, data = flag(0), flag(2), flag(1)
         place = builder.inttoptr(arguments[0], pointer)
         builder.call(instruction, [place, to_read, keep, data])
         return context.get_dummy_value()
