@@ -20,6 +20,12 @@ MAX_NODES = 2**31
 """A node takes 31 bits of an entry, the direction that its edge was stated in one more."""
 
 WEIGHT_BITS = 32
+PIECE = 2**20
+"""Edges that a thread takes at a time."""
+
+MAX_SHARES = 4
+"""Threads that write to rows: each needs its own place in every row."""
+
 SMALL_ROW = 32  # up to here nothing sorts faster than inserting one by one
 
 Entries = UInt32[np.ndarray, " entry"] | UInt64[np.ndarray, " entry"]
@@ -79,89 +85,133 @@ def merge_edges(
     a large graph gone, its rows need hardly more memory than the blocks did.
     """
     num_edges = sum(map(len, ends))
-    bits = [block.view(np.uint32) for block in weights or ()]
-    entries: Entries
-    entries, stops = _upper_triangle(ends, bits, num_nodes)
     is_weighted = weights is not None
+    entries, stops = _upper_triangle(_pieces(ends, weights), num_nodes, is_weighted)
     ends.clear()
-    bits.clear()
     if weights is not None:
         weights.clear()
     sizes = np.empty(num_nodes, dtype=np.int32)
+    shares = _equal_shares(stops)
     num_directed = sum(
-        in_threads(
-            lambda rows: int(_clean_rows(*rows, entries, stops, sizes)), _equal_shares(stops)
-        )
+        in_threads(lambda rows: int(_clean_rows(*rows, entries, stops, sizes)), shares)
     )
     num_unique = int(sizes.sum(dtype=np.int64))
     return Merged(
-        _both_halves(entries, stops, sizes, is_weighted),
+        _both_halves(entries, stops, sizes, shares, is_weighted),
         num_self_loops=num_edges - len(entries),
         num_duplicates=len(entries) - num_directed,
         num_reciprocal=num_directed - num_unique,
     )
 
 
+Piece = tuple[Int32[np.ndarray, "_edge 2"], UInt32[np.ndarray, " _edge"]]
+"""Ends of edges, and the bits of their weights where they have any."""
+
+
+def _pieces(
+    ends: list[Int32[np.ndarray, "_edge 2"]], weights: list[Float32[np.ndarray, " _edge"]] | None
+) -> list[Piece]:
+    bits = [np.empty(0, np.float32)] * len(ends) if weights is None else weights
+    return [
+        (block[start : start + PIECE], weight[start : start + PIECE].view(np.uint32))
+        for block, weight in zip(ends, bits, strict=True)
+        for start in range(0, len(block), PIECE)
+    ]
+
+
+def _num_shares() -> int:
+    return min(num_threads(), MAX_SHARES)
+
+
 def _equal_shares(stops: Int64[np.ndarray, " row"]) -> list[tuple[int, int]]:
-    """Ranges of rows, one a thread, with about as many entries each."""
-    shares = np.linspace(0, stops[-1] if len(stops) else 0, num_threads() + 1)[1:-1]
+    """Ranges of rows with about as many entries each."""
+    shares = np.linspace(0, stops[-1], _num_shares() + 1)[1:-1]
     bounds = [0, *np.searchsorted(stops, shares).tolist(), len(stops)]
     return list(pairwise(bounds))
 
 
 def _upper_triangle(
-    ends: list[Int32[np.ndarray, "_edge 2"]],
-    weight_bits: list[UInt32[np.ndarray, " _edge"]],
-    num_nodes: int,
+    pieces: list[Piece], num_nodes: int, is_weighted: bool
 ) -> tuple[Entries, Int64[np.ndarray, " row"]]:
     """Entries by row, in any order within a row, and where each row stops.
 
-    A thread has a range of rows and reads all edges: reading in order is cheap, and no two
-    threads ever write to one place.
+    Each share of the edges counts its own entries of every row, so that it knows its places
+    in the row, and threads never write to one place.
     """
-    nobody = np.empty(0, dtype=np.uint32)
-    stops = np.zeros(num_nodes, dtype=np.int64)
-    for block in ends:
-        _count_entries(block, stops)
-    np.cumsum(stops, out=stops)
-    dtype = np.uint64 if weight_bits else np.uint32
-    entries: Entries = np.empty(int(stops[-1]) if num_nodes else 0, dtype=dtype)
-    shares = _equal_shares(stops)
-    # Each row begins where the one before it stops; placing its entries moves that to its stop.
-    places = stops
-    places[1:] = stops[:-1]
-    places[:1] = 0
+    shares = [pieces[share :: _num_shares()] for share in range(_num_shares())]
+    places = np.zeros((len(shares), num_nodes), dtype=np.int64)
 
-    def place(rows: tuple[int, int]) -> None:
-        for block, bits in zip(ends, weight_bits or [nobody] * len(ends), strict=True):
-            _place_entries(block, bits, *rows, places, entries)
+    def count(share: int) -> None:
+        for ends, _ in shares[share]:
+            _count_entries(ends, places[share])
 
-    in_threads(place, shares)
-    return entries, places
+    in_threads(count, range(len(shares)))
+    stops = np.empty(num_nodes, dtype=np.int64)
+    _places_from_counts(places, np.zeros(num_nodes, dtype=np.int32), stops)
+    dtype = np.uint64 if is_weighted else np.uint32
+    entries: Entries = np.empty(int(stops[-1]), dtype=dtype)
+
+    def place(share: int) -> None:
+        for ends, weight_bits in shares[share]:
+            _place_entries(ends, weight_bits, places[share], entries)
+
+    in_threads(place, range(len(shares)))
+    return entries, stops
 
 
 def _both_halves(
     entries: Entries,
     stops: Int64[np.ndarray, " row"],
     sizes: Int32[np.ndarray, " row"],
+    shares: list[tuple[int, int]],
     is_weighted: bool,
 ) -> Adjacency:
     """The rows of the whole matrix, from the clean rows of its upper triangle."""
-    num_nodes = len(stops)
-    indptr = np.zeros(num_nodes + 1, dtype=np.int64)
-    indptr[1:] = sizes
-    _count_mirrored(entries, stops, sizes, indptr[1:])
-    np.cumsum(indptr, out=indptr)
+    places = np.zeros((len(shares), len(stops)), dtype=np.int64)
+
+    def count(share: int) -> None:
+        _count_mirrored(*shares[share], entries, stops, sizes, places[share])
+
+    in_threads(count, range(len(shares)))
+    indptr = np.zeros(len(stops) + 1, dtype=np.int64)
+    _places_from_counts(places, sizes, indptr[1:])
     indices = np.empty(int(indptr[-1]), dtype=np.int32)
     weights = np.empty(len(indices) if is_weighted else 0, dtype=np.float32)
-    places = indptr[:-1].copy()
-    in_threads(
-        lambda rows: _lay_out(
-            *rows, entries, stops, sizes, places, indices, weights.view(np.uint32)
-        ),
-        _equal_shares(indptr[1:]),
-    )
+
+    def lay_out(share: int) -> None:
+        _lay_out(
+            *shares[share],
+            entries,
+            stops,
+            sizes,
+            places[share],
+            indptr[1:],
+            indices,
+            weights.view(np.uint32),
+        )
+
+    in_threads(lay_out, range(len(shares)))
     return Adjacency(indptr, indices, weights if is_weighted else None)
+
+
+@loop
+def _places_from_counts(
+    counts: Int64[np.ndarray, "share row"],
+    sizes: Int32[np.ndarray, " row"],
+    stops: Int64[np.ndarray, " row"],
+) -> None:
+    """Turn how many entries each share has in a row into where they begin.
+
+    A row has the entries of one share after the other, and at its end `sizes[row]` more.
+    """
+    place = 0
+    for row in range(len(stops)):
+        for share in range(len(counts)):
+            count = counts[share, row]
+            counts[share, row] = place
+            place += count
+        place += sizes[row]
+        stops[row] = place
 
 
 @loop
@@ -175,18 +225,16 @@ def _count_entries(ends: Int32[np.ndarray, "edge 2"], counts: Int64[np.ndarray, 
 @loop
 def _place_entries(
     ends: Int32[np.ndarray, "edge 2"],
-    weight_bits: UInt32[np.ndarray, " edge"],
-    first: int,
-    last: int,
+    weight_bits: UInt32[np.ndarray, " bits"],
     places: Int64[np.ndarray, " row"],
     entries: Entries,
 ) -> None:
-    """Put the edges of rows first … last - 1 where `places` says, and move that on."""
+    """Put the edges where `places` says, and move it on."""
     is_weighted = len(weight_bits) > 0
     for edge in range(len(ends)):
         source, target = np.int64(ends[edge, 0]), np.int64(ends[edge, 1])
         low, high = min(source, target), max(source, target)
-        if first <= low < last and low != high:
+        if low != high:
             entry = np.uint64(2 * high + (source > target))
             if is_weighted:
                 entry = (entry << np.uint64(WEIGHT_BITS)) | np.uint64(weight_bits[edge])
@@ -249,14 +297,16 @@ def _clean_rows(
 
 @loop
 def _count_mirrored(
+    first: int,
+    last: int,
     entries: Entries,
     stops: Int64[np.ndarray, " row"],
     sizes: Int32[np.ndarray, " row"],
     counts: Int64[np.ndarray, " row"],
 ) -> None:
-    """Add to the count of each row its entries from the rows above."""
+    """Add to the count of each row the entries that rows first … last - 1 have for it."""
     shift = _node_shift(entries)
-    for row in range(len(stops)):
+    for row in range(first, last):
         start = stops[row - 1] if row > 0 else 0
         for place in range(start, start + sizes[row]):
             counts[np.int64(np.uint64(entries[place]) >> shift)] += 1
@@ -270,27 +320,29 @@ def _lay_out(
     stops: Int64[np.ndarray, " row"],
     sizes: Int32[np.ndarray, " row"],
     places: Int64[np.ndarray, " row"],
+    row_stops: Int64[np.ndarray, " row"],
     indices: Int32[np.ndarray, " entry"],
-    weight_bits: UInt32[np.ndarray, " entry"],
+    weight_bits: UInt32[np.ndarray, " bits"],
 ) -> None:
-    """Fill rows first … last - 1: what rows above have for them, ascending, then their own."""
+    """Lay out both directions of the entries of rows first … last - 1.
+
+    Mirrored ones go where `places` says: as rows ascend, so do they. A row's own are larger
+    than all of these and come at its end.
+    """
     shift = _node_shift(entries)
     is_weighted = len(weight_bits) > 0
-    for row in range(last):
+    for row in range(first, last):
         start = stops[row - 1] if row > 0 else 0
-        for place in range(start, start + sizes[row]):
-            entry = np.uint64(entries[place])
+        own = row_stops[row] - sizes[row]
+        for rank in range(sizes[row]):
+            entry = np.uint64(entries[start + rank])
             high = np.int64(entry >> shift)
-            if first <= high < last:
-                indices[places[high]] = row
-                if is_weighted:
-                    weight_bits[places[high]] = entry
-                places[high] += 1
-            if row >= first:
-                indices[places[row]] = high
-                if is_weighted:
-                    weight_bits[places[row]] = entry
-                places[row] += 1
+            indices[places[high]] = row
+            indices[own + rank] = high
+            if is_weighted:
+                weight_bits[places[high]] = entry
+                weight_bits[own + rank] = entry
+            places[high] += 1
 
 
 @loop
