@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from metatne.errors import FileFormatError, GraphError, InputError, LabelError
-from metatne.graph.raw import RawLabels
+from metatne.graph.raw import RawEdges, RawLabels
 from metatne.graph.readers import read_edges, read_graph, read_labels
 from metatne.graph.readers.pairs import edges_from_pairs
 
@@ -20,6 +20,13 @@ from metatne.graph.readers.pairs import edges_from_pairs
 def write(path: Path, **columns: Any) -> Path:
     pq.write_table(pa.table(columns), path)
     return path
+
+
+def raw_edges(path: Path, **options: Any) -> RawEdges:
+    edges, labels = read_edges(path, **options)
+    assert isinstance(edges, RawEdges)
+    assert labels is None
+    return edges
 
 
 def said(labels: RawLabels) -> list[tuple[Any, str, int]]:
@@ -30,25 +37,24 @@ def said(labels: RawLabels) -> list[tuple[Any, str, int]]:
 
 def test_parquet_edges(tmp_path: Path) -> None:
     path = write(tmp_path / "e.parquet", weight=[0.5, 2.0], source=["a", "b"], target=["b", "c"])
-    edges, labels = read_edges(path)
-    assert labels is None
+    edges = raw_edges(path)
     assert edges.sources.to_pylist() == ["a", "b"]
     assert edges.targets.to_pylist() == ["b", "c"]
     assert edges.weights is not None
     assert edges.weights.tolist() == [0.5, 2]
-    assert read_edges(path, weighted=False)[0].weights is None
+    assert raw_edges(path, weighted=False).weights is None
 
 
 def test_parquet_by_place_and_by_content(tmp_path: Path) -> None:
     path = write(
         tmp_path / "edges", p=pa.array([1, 2], pa.int32()), q=[2, 3], r=["x", "y"], s=[1, 1]
     )
-    edges, _ = read_edges(path)
+    edges = raw_edges(path)
     assert edges.sources.type == pa.int64()
     assert edges.weights is None
     dictionary = pa.array(["a", "b"]).dictionary_encode()
     path = write(tmp_path / "d.pq", p=dictionary, q=dictionary)
-    assert read_edges(path)[0].sources.to_pylist() == ["a", "b"]
+    assert raw_edges(path).sources.to_pylist() == ["a", "b"]
 
 
 @pytest.mark.parametrize(
