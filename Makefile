@@ -26,12 +26,14 @@ study: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/metatne bench all --out results/bench.json
 	$(BIN)/python scripts/write_performance_page.py
+	$(BIN)/python scripts/write_scale_page.py
 
 # Pages that are generated from the code; a test fails when they are stale.
 docs: $(VENV)/.dev
 	$(BIN)/python scripts/write_cli_reference.py
 	$(BIN)/python scripts/write_errors_page.py
 	$(BIN)/python scripts/write_performance_page.py
+	$(BIN)/python scripts/write_scale_page.py
 
 clean:
 	rm -rf $(VENV) demo

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import runpy
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from metatne.bench.figure import Figure
 from metatne.bench.registry import BENCHMARKS
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +65,29 @@ def test_a_page_of_figures_can_be_stale() -> None:
     changed = script["all_panels"](report)
     for name in panels:
         assert script["fingerprint"](panels[name]) != script["fingerprint"](changed[name])
+
+
+def test_the_arithmetic_of_scale_is_not_stale() -> None:
+    """It follows from results/bench.json, and takes from there all that was measured."""
+    report = json.loads((ROOT / "results" / "bench.json").read_text(encoding="utf-8"))
+    script = _script("write_scale_page.py")
+    assert script["page"](_page("scale.md"), report) == _page("scale.md"), (
+        "docs/scale.md is stale; run `make docs`"
+    )
+    costs = script["costs_of"](report)
+    measured = {figure["bench"] for figure in report["figures"]}
+    for name, (bench, _, _) in script["BENCHED"].items():
+        is_from_bench = costs[name].source.startswith(f"`bench {bench}`")
+        assert is_from_bench == (bench in measured), f"{name}: {costs[name].source}"
+
+
+def test_a_measured_cost_goes_through_to_the_hours() -> None:
+    script = _script("write_scale_page.py")
+    figure = Figure("1,000,000 nodes", "nodes scored a second", 2.0e6, "1/s")
+    report = {"figures": [asdict(figure) | {"bench": "score", "is_met": None}]}
+    written = script["page"](_page("scale.md"), report)
+    assert "| q | nodes scored a second, 2 cores | 2 million | `bench score`" in written
+    assert "V / (q / 2) = 16.7 min" in written
 
 
 def _script(name: str) -> dict[str, Any]:
