@@ -86,18 +86,19 @@ def _in_place(function: Function, *, is_part: bool) -> Function:
     return cast(Function, compiler(inspect.unwrap(function)))
 
 
-CACHE_LINE = 128
-"""Bytes that memory hands out at once."""
+LINES = 128
+"""Bytes that memory hands out at once: a cache line, and the one beside it."""
 
 
 @part_in_place
 def prefetch(array: np.ndarray[Any, Any], row: int) -> None:
     """Ask for a row of a contiguous array that is soon read or written; compiled code only.
 
-    A row that is not in the cache is waited for longer than it is worked on.
+    A row that is not in the cache is waited for longer than it is worked on. It comes into the
+    second-level cache: the first takes fewer requests at a time.
     """
     start = array.ctypes.data + row * array.strides[0]
-    for offset in range(0, array.strides[0], CACHE_LINE):
+    for offset in range(0, array.strides[0], LINES):
         _prefetch_line(start + offset)  # type: ignore[call-arg] # numba adds the context
 
 
@@ -109,9 +110,9 @@ def _prefetch_line(_typing_context: Any, address: Any) -> Any:
         pointer, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
         instruction = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
-        to_read, keep, data = flag(0), flag(2), flag(1)
+        to_read, to_second_level, data = flag(0), flag(2), flag(1)
         place = builder.inttoptr(arguments[0], pointer)
-        builder.call(instruction, [place, to_read, keep, data])
+        builder.call(instruction, [place, to_read, to_second_level, data])
         return context.get_dummy_value()
 
     return numba.void(address), generate

@@ -77,6 +77,8 @@ class RowAdam:
 
     def settle(self, rows: Int64[Tensor, " row"]) -> None:
         """Bring these (distinct) rows to where dense Adam would have them now."""
+        if self.num_touched == 0:
+            return
         if self.table.device.type == "cpu":
             settle_rows(self.moves(), rows.numpy(), self._scratch())
         else:

@@ -106,10 +106,10 @@ class StructuralModule:
         def look(piece: range) -> tuple[int, int]:
             return _look_at_pairs(*tables, batch, kept, piece.start, piece.stop)
 
-        fresh_nodes, fresh_contexts = np.sum(in_threads(look, _pieces(len(batch.nodes))), axis=0)
-        if fresh_nodes:
+        fresh_nodes, fresh_contexts = zip(*in_threads(look, _pieces(len(batch.nodes))), strict=True)
+        if any(fresh_nodes):
             self.embeddings.touch(nodes)
-        if fresh_contexts:
+        if any(fresh_contexts):
             self.contexts.touch(contexts)
         steps = (self.embeddings.next_step(), self.contexts.next_step())
 
