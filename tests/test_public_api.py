@@ -68,7 +68,7 @@ def test_what_an_estimator_offers() -> None:
     assert list(rank.parameters) == ["self", "positives", "negatives", "candidates", "top"]
     fit = inspect.signature(metatne.MetaTNE.fit)
     assert list(fit.parameters) == [
-        *("self", "graph", "split", "observers", "checkpoint", "resume", "should_stop")
+        *("self", "graph", "split", "observers", "checkpoint", "resume", "should_stop", "team")
     ]
 
 
