@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
-from scipy.sparse.linalg import eigsh
+from jaxtyping import Float64
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from torch.nn import functional
 
 from metatne.bench.figure import Figure
 from metatne.bench.measuring import PeakMemory, peak_memory
 from metatne.config import make_config, preset
+from metatne.device import one_thread
 from metatne.estimator import MetaTNE
 from metatne.graph.planted import planted_graph
 from metatne.graph.store import Graph
@@ -150,18 +152,15 @@ def train(path: str, preset_and_dataset: Sequence[str], changed: dict[str, Any])
     }
 
 
+@one_thread()
 def train_plainly(path: str) -> None:
     """The tables of a training, started and moved by one step, as they are written down plainly.
 
     The transformation and its batches are left out: they are small, and the same for any graph.
     """
     graph, dim = Graph.open(path), make_config({}).dim
-    adjacency = graph.adjacency().astype(np.float64)
-    degrees = np.asarray(adjacency.sum(axis=1)).ravel()
-    scaling = sp.diags_array(1 / np.sqrt(degrees + degrees.mean()))
-    _, vectors = eigsh(sp.csr_array(scaling @ adjacency @ scaling), k=dim, which="LA", tol=1e-3)
     embeddings, contexts = (initial_table(graph.num_nodes, dim) for _ in range(2))
-    embeddings.data += torch.from_numpy(vectors)
+    embeddings.data += torch.from_numpy(_lanczos_vectors(graph, dim))
     structural = torch.optim.Adam([embeddings, contexts])
     meta = torch.optim.Adam([embeddings])
     best = embeddings.detach().clone()
@@ -170,3 +169,16 @@ def train_plainly(path: str) -> None:
         rows = [functional.embedding(batch, table) for table in (embeddings, contexts, best)]
         (rows[0] * rows[1] * rows[2]).sum().backward()  # type: ignore[no-untyped-call]
         optimiser.step()
+
+
+def _lanczos_vectors(graph: Graph, dim: int) -> Float64[np.ndarray, "node dim"]:
+    """As many as have converged after the first round: then all memory is taken."""
+    adjacency = graph.adjacency().astype(np.float64)
+    degrees = np.asarray(adjacency.sum(axis=1)).ravel()
+    scaling = sp.diags_array(1 / np.sqrt(degrees + degrees.mean()))
+    normalised = sp.csr_array(scaling @ adjacency @ scaling)
+    try:
+        _, vectors = eigsh(normalised, k=dim, which="LA", maxiter=1)
+    except ArpackNoConvergence as unfinished:
+        vectors = unfinished.eigenvectors
+    return np.pad(vectors, ((0, 0), (0, dim - vectors.shape[1])))
