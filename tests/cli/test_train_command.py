@@ -202,7 +202,8 @@ def test_ctrl_c_keeps_the_training_and_resume_ends_it_the_same(run: Run, town: T
     histories = [MetaTNE.load(name).history_[columns] for name in ("m", "unbroken")]
     # Losses of the process that compiled the loops differ in the last bit (6e-8 seen) from those
     # of one that loaded them; why is not known yet.
-    pd.testing.assert_frame_equal(*histories, rtol=0, atol=1e-6)
+    resumed, unbroken = histories
+    pd.testing.assert_frame_equal(resumed, unbroken, rtol=0, atol=1e-6)
 
 
 def test_a_killed_training_goes_on_from_its_last_checkpoint(run: Run, town: Town) -> None:
