@@ -71,7 +71,7 @@ def test_what_does_not_fit_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "psutil", memory)
     figures = [figure for figure in ingest.measure(quick=True) if isinstance(figure, Figure)]
     assert all(figure.against is None and figure.ratio is None for figure in figures)
-    assert str(figures[0].details["pandas"]).startswith("not run: about ")
+    assert str(figures[0].details["pandas"]).startswith("not run: it may need ")
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=10))
     assert all(isinstance(figure, Skipped) for figure in ingest.measure(quick=True))
 
