@@ -57,6 +57,6 @@ def drawn(columns: UInt64[np.ndarray, " place"], word: np.uint64) -> np.int64:
     scaled = size * (word >> _HALF) + ((size * (word & _LOW)) >> _HALF)
     chosen = scaled >> _HALF
     column = columns[chosen]
-    if (scaled & _LOW) < (column >> _HALF):
-        return np.int64(chosen)
-    return np.int64(column & _LOW)
+    # One expression, not two ways to go on: which of them cannot be foretold.
+    is_own = (scaled & _LOW) < (column >> _HALF)
+    return np.int64(chosen if is_own else column & _LOW)
