@@ -9,7 +9,8 @@ demo: $(VENV)/.core
 	$(BIN)/metatne demo
 
 test: check
-	$(BIN)/coverage run -m pytest -m "not slow"
+	$(BIN)/coverage run -m pytest -m "not slow" --numprocesses 2 --dist worksteal
+	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
 check: $(VENV)/.dev
