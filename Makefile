@@ -51,5 +51,5 @@ $(VENV)/.core: $(VENV)/bin/pip pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/pip pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,cluster]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,cluster,experiments]'
 	@touch $@ $(VENV)/.core

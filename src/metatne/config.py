@@ -7,7 +7,7 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from rapidfuzz import process
@@ -15,10 +15,27 @@ from rapidfuzz import process
 from metatne.errors import ConfigError
 
 
-class Config(BaseModel):
-    """The settings of a model and of its training; the defaults are the preset `default`."""
+class Settings(BaseModel):
+    """Settings of some method: each with a range, none that is not known."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def hash(self) -> str:
+        """12 hex digits that name these settings; device and seed do not count."""
+        return hash_settings(self.model_dump())
+
+
+def hash_settings(settings: Mapping[str, Any]) -> str:
+    """12 hex digits that name settings; device and seed do not count."""
+    counted = {name: value for name, value in settings.items() if name not in ("device", "seed")}
+    return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:12]
+
+
+SettingsKind = TypeVar("SettingsKind", bound=Settings)
+
+
+class Config(Settings):
+    """The settings of a model and of its training; the defaults are the preset `default`."""
 
     dim: int = Field(128, ge=1, description="d: size of a node's embedding")
     attention_dim: int = Field(256, ge=1, description="d': size of all attention heads together")
@@ -78,11 +95,6 @@ class Config(BaseModel):
             )
         return self
 
-    def hash(self) -> str:
-        """12 hex digits that name these settings; device and seed do not count."""
-        text = json.dumps(self.model_dump(exclude={"device", "seed"}), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
-
 
 _PAPER_EVERYWHERE: dict[str, Any] = {
     "dim": 128,
@@ -138,14 +150,21 @@ def preset(name: str, dataset: str | None = None) -> dict[str, Any]:
 
 def make_config(settings: Mapping[str, Any], *, source: str = "settings") -> Config:
     """A `Config` of these settings; every bad one is named with what was expected."""
-    known = list(Config.model_fields)
+    return make_settings(Config, settings, source=source)
+
+
+def make_settings(
+    kind: type[SettingsKind], settings: Mapping[str, Any], *, source: str
+) -> SettingsKind:
+    """Settings of this kind; every bad one is named with what was expected."""
+    known = list(kind.model_fields)
     for key in settings:
         if key not in known:
             near = process.extractOne(key, known, score_cutoff=60)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ConfigError(f"{source}: there is no setting {key!r}{hint}")
     try:
-        return Config(**settings)
+        return kind(**settings)
     except ValidationError as error:
         lines = []
         for problem in error.errors():

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float32
 
-from metatne.config import make_config
+from metatne.config import Config, make_config
 from metatne.device import one_thread
-from metatne.errors import ConfigError, GraphMismatchError, LabelError, NotFittedError, SupportError
+from metatne.errors import ConfigError, GraphMismatchError, NotFittedError, SupportError
 from metatne.graph.store import Graph
 from metatne.prediction.ranking import rank_table, score_candidates
 from metatne.prediction.support import NodeId, resolve_candidates, resolve_support
-from metatne.sampling.splits import LabelSplit, validation_split
-from metatne.sampling.tasks import Tasks, TaskShape, too_few_holders, usable_labels
+from metatne.sampling.splits import LabelSplit, split_for_use
+from metatne.sampling.tasks import Tasks, TaskShape
 from metatne.saved import TrainedModel, load_model, save_model
 from metatne.scoring import score_tasks
 from metatne.training.checkpoint import Checkpointer, restore_checkpoint
@@ -38,6 +38,9 @@ class MetaTNE:
     The constructor takes any setting of `metatne.config.Config` by name and only stores it;
     `fit` learns, and leaves what it learned in names that end in `_`.
     """
+
+    trainer_kind: ClassVar[type[Trainer]] = Trainer
+    """Who trains: the paper's procedure, but for its ablation (`variants.py`)."""
 
     trained_: TrainedModel
     """What `fit` or `load` left: the network, node ids, labels and history."""
@@ -83,10 +86,15 @@ class MetaTNE:
             raise ConfigError(
                 f"resume: there is no checkpoint at {checkpoint}; train without resume"
             )
-        split = split or self._default_split(graph)
+        split = split or split_for_use(
+            graph,
+            _shape_of_all_tasks(self.config),
+            share=self.config.validation_share,
+            seed=self.config.seed,
+        )
         check_memory(estimate_training_bytes(GraphSize.of(graph), self.config))
         with one_thread():
-            trainer = Trainer(graph, split, self.config, team=team)
+            trainer = self.trainer_kind(graph, split, self.config, team=team)
             if resume and checkpoint is not None:
                 restore_checkpoint(checkpoint, trainer, graph.fingerprint, split)
             at_step_end = Checkpointer(
@@ -198,28 +206,13 @@ class MetaTNE:
         """Whether there is something learned; scikit-learn's tools ask by this name."""
         return "trained_" in self.__dict__
 
-    def _default_split(self, graph: Graph) -> LabelSplit:
-        if not graph.labels.num_labels:
-            raise LabelError(
-                f"the graph {graph.name!r} has no labels to learn from; read it with labels "
-                "(metatne graph import … --labels FILE)"
-            )
-        training, validation = training_shape(self.config), validation_shape(self.config)
-        shape = TaskShape(  # a label of either part must have enough nodes for its tasks
-            training.positives,
-            training.negatives,
-            max(training.query_positives, validation.query_positives),
-            max(training.query_negatives, validation.query_negatives),
-        )
-        usable = usable_labels(graph.labels, range(graph.labels.num_labels), shape)
-        if len(usable) >= 2:
-            return validation_split(
-                usable, share=self.config.validation_share, seed=self.config.seed
-            )
-        if len(usable) == 1:
-            raise LabelError(
-                f"only the label {graph.labels.names[usable[0]]!r} has enough holders to train on, "
-                "and one more is needed to choose the best step on; give more labels, or ask for "
-                f"fewer positives than {shape.positives} (--set positives=…)"
-            )
-        raise too_few_holders(graph.labels, range(graph.labels.num_labels), shape)
+
+def _shape_of_all_tasks(config: Config) -> TaskShape:
+    """The largest task of either kind: a label of either part must have nodes for its tasks."""
+    training, validation = training_shape(config), validation_shape(config)
+    return TaskShape(
+        training.positives,
+        training.negatives,
+        max(training.query_positives, validation.query_positives),
+        max(training.query_negatives, validation.query_negatives),
+    )

@@ -166,9 +166,9 @@ def _rayleigh_ritz(
             grams += part
     lengths = np.sqrt(np.diag(grams[0]))
     scales = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    lengths, directions = eigh(grams[0] * (scales[:, None] * scales))
-    is_independent = lengths > INDEPENDENT * lengths[-1]
-    basis = scales[:, None] * directions[:, is_independent] / np.sqrt(lengths[is_independent])
+    spreads, directions = eigh(grams[0] * (scales[:, None] * scales))
+    is_independent = spreads > INDEPENDENT * spreads[-1]
+    basis = scales[:, None] * directions[:, is_independent] / np.sqrt(spreads[is_independent])
     projected = basis.T @ grams[1] @ basis
     values, vectors = eigh((projected + projected.T) / 2)
     num_left = num_columns - len(values)

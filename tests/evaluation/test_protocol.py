@@ -7,22 +7,25 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 import pytest
 from jaxtyping import Float
 
 from metatne.config import preset
 from metatne.errors import ConfigError, LabelError
 from metatne.evaluation.protocol import (
-    METHODS,
+    UNLABELLED_QUERIES,
     TrialSettings,
-    hide_test_labels,
-    method_settings,
+    hide_labels,
+    new_trial_method,
     run_trial,
+    trial_split,
 )
+from metatne.graph.raw import UNKNOWN
 from metatne.graph.store import Graph
 from metatne.metrics import average_precision, f1, recall, roc_auc
 from metatne.sampling.splits import LabelSplit, paper_split
-from metatne.sampling.tasks import Tasks, TaskShape
+from metatne.sampling.tasks import Tasks, TaskShape, usable_labels
 
 SETTINGS = TrialSettings("metatne", "default", positives=4, negatives=6, num_tasks=50)
 
@@ -38,9 +41,16 @@ class Oracle:
         self.settings = settings
         Oracle.seen.append(self)
 
-    def fit(self, graph: Graph, *, split: LabelSplit) -> Self:
+    def get_params(self) -> dict[str, Any]:
+        return self.settings
+
+    def fit(self, graph: Graph, *, split: LabelSplit | None = None) -> Self:
+        assert split is not None
         self.graph, self.split = graph, split
         return self
+
+    def rank(self, **question: Any) -> pd.DataFrame:
+        raise NotImplementedError("no trial ranks")
 
     def score_tasks(self, tasks: Tasks) -> Float[np.ndarray, "task query"]:
         self.tasks = tasks
@@ -51,7 +61,7 @@ class Oracle:
 
 @pytest.fixture
 def oracle(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Oracle]]:
-    monkeypatch.setitem(METHODS, "metatne", Oracle)
+    monkeypatch.setattr("metatne.estimator.MetaTNE", Oracle)
     monkeypatch.setattr(Oracle, "noise", 0.0)
     yield Oracle
     Oracle.seen.clear()
@@ -117,19 +127,24 @@ def test_settings_of_a_method() -> None:
     assert settings.num_tasks == 1_000
     assert settings.draws_label_zero
     assert settings.shape == TaskShape(10, 40, 10, 40)
-    given = method_settings(settings, "ppi", trial=3)
-    assert given == preset("paper", "ppi") | {"positives": 10, "negatives": 40, "seed": 3}
+    given = new_trial_method(settings, "ppi", trial=3).get_params()
+    expected = preset("paper", "ppi") | {"positives": 10, "negatives": 40, "seed": 3}
+    assert given | expected == given
     on_top = replace(settings, settings=(("dim", 16), ("positives", 5)))
-    assert method_settings(on_top, "ppi", 3) == given | {"dim": 16, "positives": 5}
-    with pytest.raises(ConfigError, match="method: expected one of metatne, found 'gcn'"):
-        method_settings(replace(settings, method="gcn"), "ppi", 1)
+    changed = new_trial_method(on_top, "ppi", 3).get_params()
+    assert changed == given | {"dim": 16, "positives": 5}
+    with pytest.raises(ConfigError, match=r"method: expected one of lp, .*metatne.*, found 'gcm'"):
+        replace(settings, method="gcm")
+    with pytest.raises(ConfigError, match=r"protocol: expected one of paper, .*, found 'papre'"):
+        replace(settings, protocol="papre")
 
 
 def test_a_real_trial_repeats(planted: Graph, small_settings: dict[str, Any]) -> None:
     small = small_settings | {"num_steps": 10}
     settings = replace(SETTINGS, settings=tuple(small.items()), num_tasks=20)
     first, again = (run_trial(planted, 1, settings) for _ in range(2))
-    assert replace(first, seconds=0) == replace(again, seconds=0)
+    same = {"seconds": 0, "memory_gb": 0}
+    assert replace(first, **same) == replace(again, **same)
     assert first.steps == 10
     assert 0 < first.auc < 1
 
@@ -143,7 +158,7 @@ def test_too_few_labels_for_a_trial(planted: Graph, num_labels: int) -> None:
 
 def test_hidden_labels_leave_the_rest_as_it_is(planted: Graph) -> None:
     split = paper_split(10, 1)
-    visible, visible_split = hide_test_labels(planted, split)
+    visible, visible_split = hide_labels(planted, split)
     assert visible.num_edges == planted.num_edges
     for here, there in (
         (visible_split.known, split.known),
@@ -152,3 +167,55 @@ def test_hidden_labels_leave_the_rest_as_it_is(planted: Graph) -> None:
         for label, original in zip(here.tolist(), there.tolist(), strict=True):
             assert visible.labels.names[label] == planted.labels.names[original]
             assert np.array_equal(visible.labels.holders(label), planted.labels.holders(original))
+
+
+ASKING = replace(SETTINGS, protocol=UNLABELLED_QUERIES)
+
+
+def test_nodes_that_are_asked_about_lose_their_known_labels(
+    planted: Graph, oracle: type[Oracle]
+) -> None:
+    run_trial(planted, 2, ASKING)
+    (method,) = oracle.seen
+    asked = method.split.asked
+    assert asked is not None
+    assert asked.sum() == round(0.4 * planted.num_nodes)
+    nodes = np.flatnonzero(asked)
+    labels, known = method.graph.labels, method.split.known
+    assert (labels.states(nodes[:, None], known[None]) == UNKNOWN).all()
+    others = np.flatnonzero(~asked)
+    split = paper_split(10, 2)
+    expected = planted.labels.states(others[:, None], split.known[None])
+    assert np.array_equal(labels.states(others[:, None], known[None]), expected)
+    # Validation labels are as they were on all nodes: choices need the truth of their queries.
+    expected = planted.labels.states(np.arange(300)[:, None], split.validation[None])
+    found = labels.states(np.arange(300)[:, None], method.split.validation[None])
+    assert np.array_equal(found, expected)
+
+
+def test_queries_are_asked_about_and_supports_are_not(planted: Graph, oracle: type[Oracle]) -> None:
+    run_trial(planted, 1, ASKING)
+    (method,) = oracle.seen
+    asked, tasks = method.split.asked, method.tasks
+    assert asked is not None
+    assert asked[tasks.queries].all()
+    assert not asked[tasks.positives].any()
+    assert not asked[tasks.negatives].any()
+    assert tasks.is_positive.sum(axis=1).tolist() == [4] * 50
+
+
+def test_the_trial_decides_who_is_asked_about(planted: Graph) -> None:
+    masks = [trial_split(planted, trial, ASKING).asked for trial in (1, 1, 2)]
+    first, again, other = (mask for mask in masks if mask is not None)
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert trial_split(planted, 1, SETTINGS).asked is None
+
+
+def test_labels_without_enough_holders_on_a_side_are_not_drawn(planted: Graph) -> None:
+    asked = np.zeros(planted.num_nodes, dtype=bool)
+    holders = planted.labels.holders(3)
+    asked[holders[:2]] = True  # too few to ask about
+    shape = TaskShape(4, 6, 4, 6)
+    assert 3 in usable_labels(planted.labels, range(10), shape)
+    assert 3 not in usable_labels(planted.labels, range(10), shape, asked=asked)

@@ -38,7 +38,8 @@ def trials_run(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         if trial == 13:
             raise TrainingError("on purpose")
         run.append(trial)
-        return TrialResult(trial, 0.5 + trial / 100, 0.4, 0.3, 0.2, seconds=1.0, steps=9)
+        scores = (0.5 + trial / 100, 0.4, 0.3, 0.2)
+        return TrialResult(trial, *scores, seconds=1.0, steps=9, memory_gb=0.5)
 
     monkeypatch.setattr("metatne.evaluation.runner.run_trial", run_trial)
     return run
@@ -57,6 +58,9 @@ def test_rows_say_what_was_run(saved_graph: str, trials_run: list[int], tmp_path
         "preset": "default",
         "positives": 4,
         "negatives": 6,
+        "query_positives": 4,
+        "query_negatives": 6,
+        "protocol": "paper",
         "tasks": 20,
         "trial": 2,
         "config_hash": "-",
@@ -66,6 +70,7 @@ def test_rows_say_what_was_run(saved_graph: str, trials_run: list[int], tmp_path
         "average_precision": 0.2,
         "seconds": 1.0,
         "steps": 9,
+        "memory_gb": 0.5,
     }
 
 

@@ -25,6 +25,7 @@ import psutil
 
 from metatne.errors import RunError
 from metatne.parallel import num_threads
+from metatne.peak import forget_peak, peak_so_far
 
 Returned = TypeVar("Returned")
 
@@ -95,32 +96,11 @@ def _answer(target: str, reply: Path) -> None:
     module, _, name = target.partition(":")
     function = getattr(import_module(module), name)
     args = json.load(sys.stdin)
-    _forget_peak()
+    forget_peak()
     before = psutil.Process().memory_info().rss
     taken, result = once(lambda: function(*args))
-    answer = PeakMemory(before=before, peak=_peak_so_far(), seconds=taken, result=result)
+    answer = PeakMemory(before=before, peak=peak_so_far(), seconds=taken, result=result)
     reply.write_text(json.dumps(asdict(answer)), encoding="utf-8")
-
-
-def _forget_peak() -> None:
-    """Let the peak start anew, where the system can (Linux): importing may have needed more."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-
-
-def _peak_so_far() -> int:
-    """Most resident bytes of this process."""
-    system = platform.system()
-    if system == "Linux":  # ru_maxrss there survives exec: it may be the parent's
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
-        return int(line.split()[1]) * 1024
-    if system == "Windows":
-        return int(getattr(psutil.Process().memory_info(), "peak_wset"))  # noqa: B009
-    import resource  # not on Windows
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if system == "Darwin" else peak * 1024
 
 
 @cache

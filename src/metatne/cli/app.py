@@ -22,6 +22,8 @@ SUMMARIES = {
     "train": "Learn from a graph and its known labels, and save the model.",
     "predict": "Rank the nodes for a novel label, from a few examples.",
     "evaluate": "Score a method on labels it has never seen.",
+    "reproduce": "Run the trials of a table or figure of the paper.",
+    "report": "Make tables of the trials that were run.",
     "bench": "Measure speed and memory on this machine.",
 }
 """The commands in the order of their use; `metatne.cli.NAME` has the `app` of each."""

@@ -22,15 +22,16 @@ from metatne.cli.options import (
     own_settings,
 )
 from metatne.errors import ConfigError
+from metatne.evaluation.methods import METHODS, check_method
 from metatne.evaluation.paper import MeanStd, paper_result
-from metatne.evaluation.protocol import METHODS, TrialSettings
+from metatne.evaluation.protocol import PAPER, PROTOCOLS, TrialSettings
 from metatne.evaluation.results import ResultsFile
 from metatne.evaluation.runner import evaluate as run_trials
 from metatne.graph.datasets import DATASETS
 
 PAPER_TRIALS = 50
 METRICS = ("auc", "f1", "recall", "average_precision")
-PROTOCOL = "Protocol"
+PROTOCOL_PANEL = "Protocol"
 
 EXAMPLE = """\b
 Example:
@@ -56,7 +57,7 @@ def evaluate(
             "--method",
             metavar="|".join(METHODS),
             help="What is to be scored.",
-            rich_help_panel=PROTOCOL,
+            rich_help_panel=PROTOCOL_PANEL,
         ),
     ] = "metatne",
     trials: Annotated[
@@ -66,7 +67,7 @@ def evaluate(
             metavar="RANGE",
             help="Numbers such as 1-5 or 1,3,7-9. A trial's number draws its split of the "
             "labels (trial 3 is the paper's trial 3) and is its seed.",
-            rich_help_panel=PROTOCOL,
+            rich_help_panel=PROTOCOL_PANEL,
         ),
     ] = "1-5",
     positives: Annotated[
@@ -76,7 +77,7 @@ def evaluate(
             min=1,
             metavar="N",
             help="K+: positives of a task's support, and of its query.",
-            rich_help_panel=PROTOCOL,
+            rich_help_panel=PROTOCOL_PANEL,
         ),
     ] = 10,
     negatives: Annotated[
@@ -86,15 +87,29 @@ def evaluate(
             min=1,
             metavar="N",
             help="K-: negatives of a task's support, and of its query.",
-            rich_help_panel=PROTOCOL,
+            rich_help_panel=PROTOCOL_PANEL,
         ),
     ] = 20,
     tasks: Annotated[
         int,
         typer.Option(
-            "--tasks", min=1, metavar="N", help="Test tasks of a trial.", rich_help_panel=PROTOCOL
+            "--tasks",
+            min=1,
+            metavar="N",
+            help="Test tasks of a trial.",
+            rich_help_panel=PROTOCOL_PANEL,
         ),
     ] = 1000,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            "--protocol",
+            metavar="|".join(PROTOCOLS),
+            help="The paper's, or one in which 40 % of the nodes have lost their known labels, "
+            "queries are drawn from these, and supports from the others.",
+            rich_help_panel=PROTOCOL_PANEL,
+        ),
+    ] = PAPER,
     draw_label_zero: Annotated[
         bool | None,
         typer.Option(
@@ -102,7 +117,7 @@ def evaluate(
             help="Whether the first label is ever drawn. The published code skips it, so it is "
             "skipped on the paper's data sets and drawn elsewhere, unless said here.",
             show_default=False,
-            rich_help_panel=PROTOCOL,
+            rich_help_panel=PROTOCOL_PANEL,
         ),
     ] = None,
     preset: PresetOption = "default",
@@ -134,6 +149,7 @@ def evaluate(
         positives=positives,
         negatives=negatives,
         num_tasks=tasks,
+        protocol=protocol,
         draws_label_zero=draw_label_zero
         if draw_label_zero is not None
         else _paper_key(name) is None,
@@ -187,10 +203,12 @@ def results_table(rows: list[dict[str, Any]], settings: TrialSettings) -> Table:
         box=None,
         pad_edge=False,
     )
-    columns = {f"{settings.method} ({settings.preset})": _measured(rows)}
-    paper = paper_result(_paper_key(dataset), settings.positives, settings.negatives)
-    if paper is not None:
-        columns["MetaTNE in the paper"] = _published(paper)
+    entry = check_method(settings.method)
+    preset = f" ({settings.preset})" if entry.has_presets else ""
+    columns = {f"{settings.method}{preset}": _measured(rows)}
+    paper = paper_result(_paper_key(dataset), settings.positives, settings.negatives, entry.title)
+    if paper is not None and settings.protocol == PAPER:
+        columns[f"{entry.title} in the paper"] = _published(paper)
     table.add_column("")
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)

@@ -36,6 +36,7 @@ from metatne.cli.training_bar import training_progress
 from metatne.errors import InputError, OutputExistsError, RunError
 from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
+from metatne.parallel import num_cores
 from metatne.saved import HEADER
 from metatne.training.logs import DirectoryLog
 from metatne.training.memory import GraphSize, check_memory, estimate_training_bytes, format_bytes
@@ -156,13 +157,13 @@ def _fit(
 @contextmanager
 def _fit_on_ray(model: MetaTNE, cluster: Cluster) -> Iterator[Callable[..., object]]:
     """Something to call like `model.fit`, while there is a Ray whose workers do it."""
-    from metatne.cluster.session import cpus_by_machine, num_local_cpus, ray_session
+    from metatne.cluster.session import cpus_by_machine, ray_session
     from metatne.cluster.training import fit_on_ray
 
     def say_restart() -> None:
         say("a worker died; all go on from the last checkpoint")
 
-    num_cpus = max(cluster.num_workers or 1, num_local_cpus())
+    num_cpus = max(cluster.num_workers or 1, num_cores())
     with ray_session(cluster.address, num_cpus=num_cpus):
         num_workers = cluster.num_workers or len(cpus_by_machine())
         say(f"Ray is ready; workers: {num_workers}")
@@ -212,7 +213,7 @@ def _stop_on_interrupt() -> Iterator[Callable[[], bool]]:
         if is_asked:
             raise KeyboardInterrupt
         is_asked = True
-        say("stopping at the end of this step …")
+        say("stopping at the end of a step …")
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,14 @@ from jaxtyping import Int64
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from scipy.special import expit
 
-from metatne.cluster.session import cpus_by_machine, last_error
-from metatne.errors import MetaTNEError, ModelFormatError, RunError, SupportError
+from metatne.cluster.session import cpus_by_machine, plain_errors
+from metatne.errors import ModelFormatError, RunError, SupportError
 from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
 from metatne.prediction.ranking import score_against, weak_negatives
 from metatne.prediction.support import NodeId, resolve_candidates, resolve_support
 from metatne.saved import HEADER, TrainedModel, load_model
-from metatne.scoring import nodes_per_piece
+from metatne.scoring import nodes_per_piece, score_nodes
 from metatne.storage import new_directory
 
 NODES_PER_SHARD = 65_536
@@ -93,7 +92,7 @@ class RankedParts:
 
         Each is written by the machine that has the part, so all must see the directory.
         """
-        with new_directory(path.resolve(), overwrite=True) as folder, _plain_errors():
+        with new_directory(path.resolve(), overwrite=True) as folder, plain_errors():
             files = [folder / PART.format(number) for number in range(len(self.parts))]
             writing = ray.remote(_write)
             ray.get(
@@ -150,7 +149,7 @@ def rank_on_ray(
     """`MetaTNE.rank` by workers of the Ray session, of which each takes a CPU."""
     workers = num_workers or sum(cpus_by_machine())
     question = prepared.question
-    with _plain_errors():
+    with plain_errors():
         _check_machines(question)
         shards = _shards(prepared.candidates, question, nodes_per_shard, workers)
         return RankedParts(_ranked(question, shards, workers))
@@ -221,7 +220,8 @@ def score_shard(shard: Any, question: Question) -> Any:
     """Ids and log-odds of a shard's nodes; of a short list's nodes only those that may be on it."""
     trained = _load(question.model, question.digest)
     nodes = shard["place"].to_numpy()
-    logits = score_against(trained.network, question.positives, question.negative_sets, nodes)
+    score = partial(score_nodes, trained.network, question.positives)
+    logits = score_against(score, question.negative_sets, nodes)
     scored = pa.table({"node": trained.node_ids.array.take(pa.array(nodes)), "logit": logits})
     if question.top is None:
         return scored
@@ -261,15 +261,3 @@ def _finish(table: Any, first_rank: int, length: int) -> Any:
             "rank": np.arange(first_rank, first_rank + length),
         }
     )
-
-
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """What went wrong on a worker as if it had gone wrong here."""
-    try:
-        yield
-    except ray.exceptions.RayError as error:
-        cause = getattr(error, "cause", None)
-        if isinstance(cause, MetaTNEError):
-            raise cause from error
-        raise RunError(f"a worker failed: {last_error(str(error))}") from error

@@ -14,7 +14,8 @@ from contextlib import contextmanager, redirect_stdout
 
 import ray
 
-from metatne.errors import InputError
+from metatne.errors import InputError, MetaTNEError, RunError
+from metatne.parallel import num_cores
 
 OBJECT_STORE_BYTES = 512 * 2**20
 """Shared memory of a local Ray; scores beyond it are spilled to its temporary directory."""
@@ -42,13 +43,8 @@ def ray_session(address: str | None = None, *, num_cpus: int | None = None) -> I
         with _joined(address):
             yield
     else:
-        with _started(num_cpus or num_local_cpus()):
+        with _started(num_cpus or num_cores()):
             yield
-
-
-def num_local_cpus() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def cpus_by_machine() -> list[int]:
@@ -107,6 +103,18 @@ def _check_answers(address: str) -> None:
             f"--address: there is no Ray cluster at {address!r} ({error}); "
             "start one with `ray start --head`, which prints its address"
         ) from error
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """What went wrong on a worker as if it had gone wrong here."""
+    try:
+        yield
+    except ray.exceptions.RayError as error:
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, MetaTNEError):
+            raise cause from error
+        raise RunError(f"a worker failed: {last_error(str(error))}") from error
 
 
 def last_error(traceback: str) -> str:

@@ -21,7 +21,7 @@ from ray.train.torch import TorchConfig, TorchTrainer
 
 from metatne.cluster.board import new_board
 from metatne.cluster.messages import Listener, Teller
-from metatne.cluster.session import cpus_by_machine, last_error
+from metatne.cluster.session import cpus_by_machine, last_error, plain_errors
 from metatne.cluster.team import ProcessTeam
 from metatne.errors import InputError, MetaTNEError, RunError
 from metatne.estimator import MetaTNE
@@ -62,7 +62,8 @@ def fit_on_ray(
     """`model.fit(graph, …)` by workers of the current Ray session.
 
     The folder of the `checkpoint` has to be one that all machines see. `on_restart` is told
-    when a worker died and all of them go on from the checkpoint.
+    when a worker died and all of them go on from the checkpoint. A meta step is shared by
+    pieces of its batch (`training/meta.py`): more workers than pieces have nothing to do in it.
     """
     if num_workers > model.config.pairs_per_step:
         raise InputError(
@@ -84,7 +85,8 @@ def fit_on_ray(
             result=work / "model",
             board=new_board(),
         )
-        _run(job, num_workers, work, Listener(job.board, observers, on_restart), should_stop)
+        with plain_errors():
+            _run(job, num_workers, work, Listener(job.board, observers, on_restart), should_stop)
         if not job.result.exists():
             raise Stopped
         model.trained_ = MetaTNE.load(job.result, device=model.config.device).trained_
@@ -134,6 +136,7 @@ def _run(
         if should_stop():
             job.board.ask_to_stop.remote()
         listener.listen()
+    listener.listen()  # what came in since
     failure = training.exception()
     if (error := ray.get(job.board.error.remote())) is not None:
         raise error
@@ -184,7 +187,7 @@ def _fit(job: Job, team: Team) -> None:
         team=team,
     )
     if team.rank == 0:
-        model.save(job.result)
+        model.save(job.result, overwrite=True)  # a worker may have died after it was written
 
 
 class _StopTogether:

@@ -29,3 +29,15 @@ def paper_result(
     cells = _tables()["results"]["values"].get(paper_name, {})
     cell: dict[str, MeanStd] | None = cells.get(f"{positives}/{negatives}", {}).get(method)
     return cell
+
+
+def paper_ablation(paper_name: str | None, shots: str, variant: str) -> float | None:
+    """F1 of a variant of MetaTNE in the paper's ablation, or None where it has no such cell."""
+    value: float | None = _tables()["ablation_f1"].get(shots, {}).get(paper_name, {}).get(variant)
+    return value
+
+
+def paper_statistics(paper_name: str | None) -> dict[str, int] | None:
+    """Nodes, edges and labels of a data set as the paper's Table 1 counts them."""
+    found: dict[str, int] | None = _tables()["datasets"].get(paper_name)
+    return found

@@ -1,37 +1,33 @@
-"""The paper's protocol: a trial is a split of the labels, a fit, and 1,000 test tasks."""
+"""What a trial is: a split of the labels, a fit, and 1,000 test tasks; under two protocols."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from metatne.config import preset
 from metatne.errors import ConfigError, LabelError
-from metatne.estimator import MetaTNE
+from metatne.evaluation.methods import Method, check_method, new_method, preset_of
 from metatne.graph.store import Graph
 from metatne.metrics import average_precision, f1, recall, roc_auc
+from metatne.peak import forget_peak, peak_so_far
 from metatne.sampling.splits import LabelSplit, paper_split
 from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape
 from metatne.seeding import numpy_generator
 
+PAPER, UNLABELLED_QUERIES = "paper", "unlabelled-queries"
+PROTOCOLS = (PAPER, UNLABELLED_QUERIES)
+"""How test tasks are drawn.
 
-class Method(Protocol):
-    """What a method must do to be evaluated."""
+`paper`: support and query nodes come from the whole graph, and all known labels are given.
+`unlabelled-queries`: a share of the nodes lose their known labels, queries are drawn from
+these and supports from the others. That a node holds no known label then says nothing.
+"""
 
-    @property
-    def num_steps_(self) -> int:
-        """Steps of training that `fit` took."""
-
-    def fit(self, graph: Graph, *, split: LabelSplit) -> Self:
-        """Learn from `split.known`; choose whatever is chosen on `split.validation`."""
-
-    def score_tasks(self, tasks: Tasks) -> Float[np.ndarray, "task query"]:
-        """A score for every query; above 0 it is taken to hold the label."""
+ASKED_SHARE = 0.4
+"""Of the nodes that lose their known labels."""
 
 
 @dataclass(frozen=True)
@@ -42,22 +38,40 @@ class TrialSettings:
     preset: str
     positives: int
     negatives: int
+    query_positives: int | None = None
+    query_negatives: int | None = None
+    """Of a test task; None: as many as supports."""
+
     num_tasks: int = 1_000
+    protocol: str = PAPER
     draws_label_zero: bool = True
     """The published code never draws label 0 (a truth test on the label's id)."""
 
     settings: tuple[tuple[str, Any], ...] = ()
     """Settings of the method on top of its preset."""
 
+    def __post_init__(self) -> None:
+        """Refuse names that there are not."""
+        check_method(self.method)
+        if self.protocol not in PROTOCOLS:
+            raise ConfigError(
+                f"protocol: expected one of {', '.join(PROTOCOLS)}, found {self.protocol!r}"
+            )
+
     @property
     def shape(self) -> TaskShape:
-        """Support and query sets are of the same sizes."""
-        return TaskShape(self.positives, self.negatives, self.positives, self.negatives)
+        """Of the test tasks."""
+        return TaskShape(
+            self.positives,
+            self.negatives,
+            self.query_positives or self.positives,
+            self.query_negatives or self.negatives,
+        )
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """Means over the test tasks of one trial."""
+    """Means over the test tasks of one trial, and what it cost."""
 
     trial: int
     auc: float
@@ -66,24 +80,50 @@ class TrialResult:
     average_precision: float
     seconds: float
     steps: int
+    memory_gb: float
+    """The most that the process held at any moment of the trial."""
 
 
-METHODS: dict[str, Callable[..., Method]] = {"metatne": MetaTNE}
-
-
-def method_settings(settings: TrialSettings, dataset: str, trial: int) -> dict[str, Any]:
-    """All settings that the method of a trial gets; the trial's number is its seed."""
-    if settings.method not in METHODS:
-        raise ConfigError(
-            f"method: expected one of {', '.join(METHODS)}, found {settings.method!r}"
-        )
+def new_trial_method(settings: TrialSettings, dataset: str, trial: int) -> Method:
+    """The method of a trial, whose number is its seed."""
     shots = {"positives": settings.positives, "negatives": settings.negatives, "seed": trial}
-    return preset(settings.preset, dataset) | shots | dict(settings.settings)
+    own = preset_of(settings.method, settings.preset, dataset)
+    return new_method(settings.method, own | shots | dict(settings.settings))
 
 
 def run_trial(graph: Graph, trial: int, settings: TrialSettings) -> TrialResult:
     """Split the labels, fit the method without the test labels, and score test tasks."""
     started = time.perf_counter()
+    forget_peak()
+    split = trial_split(graph, trial, settings)
+    tasks = TaskSampler(graph.labels, split.test, settings.shape, asked=split.asked).draw(
+        settings.num_tasks, numpy_generator(trial, "test tasks")
+    )
+    visible, visible_split = hide_labels(graph, split)
+    method = new_trial_method(settings, graph.name, trial).fit(visible, split=visible_split)
+    scores = np.asarray(method.score_tasks(tasks))
+    return TrialResult(
+        trial=trial,
+        **mean_scores(scores, tasks),
+        seconds=round(time.perf_counter() - started, 2),
+        steps=method.num_steps_,
+        memory_gb=round(peak_so_far() / 1e9, 3),
+    )
+
+
+def mean_scores(scores: np.ndarray[Any, Any], tasks: Tasks) -> dict[str, float]:
+    """The metrics of all tasks, averaged; a score above 0 is a decision for the label."""
+    decisions, truth = scores > 0, tasks.is_positive
+    return {
+        "auc": float(roc_auc(scores, truth).mean()),
+        "f1": float(f1(decisions, truth).mean()),
+        "recall": float(recall(decisions, truth).mean()),
+        "average_precision": float(average_precision(scores, truth).mean()),
+    }
+
+
+def trial_split(graph: Graph, trial: int, settings: TrialSettings) -> LabelSplit:
+    """The labels of a trial by what they are for, and the nodes that are asked about."""
     split = paper_split(graph.labels.num_labels, trial)
     if not settings.draws_label_zero:
         split = LabelSplit(
@@ -100,32 +140,32 @@ def run_trial(graph: Graph, trial: int, settings: TrialSettings) -> TrialResult:
                 f"known, 20 % validation and 20 % test, and {graph.name!r} has "
                 f"{graph.labels.num_labels}; 10 or more make a trial"
             )
-    tasks = TaskSampler(graph.labels, split.test, settings.shape).draw(
-        settings.num_tasks, numpy_generator(trial, "test tasks")
-    )
-    visible, visible_split = hide_test_labels(graph, split)
-    method = METHODS[settings.method](**method_settings(settings, graph.name, trial))
-    method.fit(visible, split=visible_split)
-    scores = np.asarray(method.score_tasks(tasks))
-    decisions = scores > 0
-    return TrialResult(
-        trial=trial,
-        auc=float(roc_auc(scores, tasks.is_positive).mean()),
-        f1=float(f1(decisions, tasks.is_positive).mean()),
-        recall=float(recall(decisions, tasks.is_positive).mean()),
-        average_precision=float(average_precision(scores, tasks.is_positive).mean()),
-        seconds=round(time.perf_counter() - started, 2),
-        steps=method.num_steps_,
-    )
+    if settings.protocol == UNLABELLED_QUERIES:
+        return replace(split, asked=_asked_nodes(graph.num_nodes, trial))
+    return split
 
 
-def hide_test_labels(graph: Graph, split: LabelSplit) -> tuple[Graph, LabelSplit]:
-    """The graph with its known and validation labels alone: what is not there cannot leak."""
+def _asked_nodes(num_nodes: int, trial: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    chosen = numpy_generator(trial, "asked nodes").permutation(num_nodes)
+    asked = np.zeros(num_nodes, dtype=bool)
+    asked[chosen[: round(ASKED_SHARE * num_nodes)]] = True
+    return asked
+
+
+def hide_labels(graph: Graph, split: LabelSplit) -> tuple[Graph, LabelSplit]:
+    """The graph as a method sees it, with the split in its numbers: what is gone cannot leak.
+
+    Test labels are gone, and so are the known labels of the nodes that are asked about.
+    """
     kept = np.concatenate((split.known, split.validation))
     places = np.arange(len(kept))
     visible_split = LabelSplit(
         known=places[: len(split.known)],
         validation=places[len(split.known) :],
         test=np.empty(0, dtype=np.int64),
+        asked=split.asked,
     )
-    return graph.with_labels(graph.labels.select(kept)), visible_split
+    labels = graph.labels.select(kept)
+    if split.asked is not None:
+        labels = labels.forget(visible_split.known, split.asked)
+    return graph.with_labels(labels), visible_split

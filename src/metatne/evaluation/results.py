@@ -12,7 +12,19 @@ from typing import IO, Any
 
 from metatne.errors import BadLine, FileFormatError
 
-KEY = ("dataset", "method", "preset", "positives", "negatives", "tasks", "trial", "config_hash")
+KEY = (
+    "dataset",
+    "method",
+    "preset",
+    "positives",
+    "negatives",
+    "query_positives",
+    "query_negatives",
+    "protocol",
+    "tasks",
+    "trial",
+    "config_hash",
+)
 """What makes two lines the same trial."""
 
 

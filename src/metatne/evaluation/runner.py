@@ -6,22 +6,53 @@ import hashlib
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from metatne.config import make_config
+from metatne.config import hash_settings
 from metatne.device import one_thread
 from metatne.errors import RunError
-from metatne.evaluation.protocol import TrialResult, TrialSettings, method_settings, run_trial
+from metatne.evaluation.protocol import (
+    TrialResult,
+    TrialSettings,
+    new_trial_method,
+    run_trial,
+)
 from metatne.evaluation.results import ResultsFile, trial_key
 from metatne.graph.datasets import open_graph
 from metatne.graph.store import Graph
 from metatne.parallel import num_threads
+
+MAX_RESTARTS = 2
+"""Times that workers are started again after one of them died."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A trial to run: on which graph, how, and which."""
+
+    reference: str
+    """What `open_graph` takes: a data set's name, or a path."""
+
+    settings: TrialSettings
+    number: int
+    data_dir: Path | None = None
+
+
+Row = dict[str, Any]
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Where trials are run."""
+
+    def __call__(self, trials: Sequence[Trial]) -> Iterator[tuple[int, TrialResult]]:
+        """The place and the result of every trial, in the order in which they end."""
 
 
 def evaluate(
@@ -32,76 +63,113 @@ def evaluate(
     results: ResultsFile,
     jobs: int = 1,
     data_dir: Path | None = None,
-    on_result: Callable[[dict[str, Any]], None] = lambda row: None,
-) -> list[dict[str, Any]]:
+    on_result: Callable[[Row], None] = lambda row: None,
+) -> list[Row]:
+    """Run the trials of one cell that `results` does not have yet; the rows of all of them."""
+    wanted = [Trial(reference, settings, number, data_dir) for number in trials]
+    return run_trials(wanted, results=results, engine=local_engine(jobs), on_result=on_result)
+
+
+def run_trials(
+    trials: Sequence[Trial],
+    *,
+    results: ResultsFile,
+    engine: Engine,
+    on_result: Callable[[Row], None] = lambda row: None,
+) -> list[Row]:
     """Run the trials that `results` does not have yet, and return the rows of all of them.
 
-    More than one job means processes, which share the cores; no result depends on how many
-    jobs or cores there are.
+    A row is on disk before the next is waited for, so whatever happens keeps what is done.
     """
-    graph = open_graph(reference, data_dir=data_dir)
-    wanted = [_row_key(graph, settings, trial) for trial in trials]
+    _open.cache_clear()  # a graph may have been replaced since the last call
+    keys = [_row_key(trial) for trial in trials]
     done = {trial_key(row): row for row in results.rows()}
-    missing = [key for key in wanted if trial_key(key) not in done]
-
-    def finish(key: dict[str, Any], result: TrialResult) -> None:
-        row = key | {k: v for k, v in asdict(result).items() if k != "trial"}
+    missing = [place for place, key in enumerate(keys) if trial_key(key) not in done]
+    for place, result in engine([trials[place] for place in missing]):
+        row = keys[missing[place]] | {k: v for k, v in asdict(result).items() if k != "trial"}
         results.append(row)
         done[trial_key(row)] = row
         on_result(row)
+    return [done[trial_key(key)] for key in keys]
 
-    if jobs == 1 or len(missing) < 2:
-        for key in missing:
-            with one_thread():
-                result = run_trial(graph, key["trial"], settings)
-            finish(key, result)
-    else:
-        others = set(multiprocessing.active_children())
-        workers = min(jobs, len(missing))
-        with ProcessPoolExecutor(
-            workers,
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_prepare_worker,
-            initargs=(max(1, num_threads() // workers),),
-        ) as pool:
-            futures = {
-                pool.submit(_run_elsewhere, reference, data_dir, key["trial"], settings): key
-                for key in missing
-            }
+
+def local_engine(jobs: int) -> Engine:
+    """Trials on this machine, so many at a time.
+
+    More than one means processes, which share the cores; no result depends on how many jobs
+    or cores there are. A process that dies is replaced, and its trial is run again.
+    """
+
+    def run(trials: Sequence[Trial]) -> Iterator[tuple[int, TrialResult]]:
+        if jobs == 1 or len(trials) < 2:
+            for place, trial in enumerate(trials):
+                yield place, run_one(trial)
+            return
+        left = dict(enumerate(trials))
+        for _ in range(1 + MAX_RESTARTS):
             try:
-                for future in as_completed(futures):
-                    finish(futures[future], future.result())
+                for place, result in _in_processes(left, jobs):
+                    del left[place]
+                    yield place, result
+                return
             except BrokenProcessPool as error:
-                raise RunError(
-                    "a worker process died (out of memory?); finished trials are kept, "
-                    "run the same command again, with fewer jobs"
-                ) from error
-            except BaseException:
-                # Ctrl-C or a trial that failed: unstopped, workers would end what is queued.
-                for worker in set(multiprocessing.active_children()) - others:
-                    worker.terminate()
-                raise
-    return [done[trial_key(key)] for key in wanted]
+                broken = error
+        raise RunError(
+            f"a worker process died {1 + MAX_RESTARTS} times (out of memory?); finished trials "
+            "are kept, run the same command again, with fewer jobs"
+        ) from broken
+
+    return run
 
 
-def _row_key(graph: Graph, settings: TrialSettings, trial: int) -> dict[str, Any]:
+def run_one(trial: Trial) -> TrialResult:
+    """A trial here and now; its graph is opened once a process."""
+    with one_thread():
+        return run_trial(_open(trial.reference, trial.data_dir), trial.number, trial.settings)
+
+
+def _in_processes(trials: dict[int, Trial], jobs: int) -> Iterator[tuple[int, TrialResult]]:
+    others = set(multiprocessing.active_children())
+    workers = min(jobs, len(trials))
+    with ProcessPoolExecutor(
+        workers,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_prepare_worker,
+        initargs=(max(1, num_threads() // workers),),
+    ) as pool:
+        futures = {pool.submit(run_one, trial): place for place, trial in trials.items()}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            # Ctrl-C or a trial that failed: unstopped, workers would end what is queued.
+            for worker in set(multiprocessing.active_children()) - others:
+                worker.terminate()
+            raise
+
+
+def _row_key(trial: Trial) -> Row:
     """The part of a row that is known before the trial is run."""
+    graph, settings = _open(trial.reference, trial.data_dir), trial.settings
     return {
         "dataset": graph.name,
         "method": settings.method,
         "preset": settings.preset,
         "positives": settings.positives,
         "negatives": settings.negatives,
+        "query_positives": settings.shape.query_positives,
+        "query_negatives": settings.shape.query_negatives,
+        "protocol": settings.protocol,
         "tasks": settings.num_tasks,
-        "trial": trial,
-        "config_hash": config_hash(graph, settings, trial),
+        "trial": trial.number,
+        "config_hash": config_hash(graph, settings, trial.number),
     }
 
 
 def config_hash(graph: Graph, settings: TrialSettings, trial: int) -> str:
     """Names all that a row's other fields do not say: settings, label 0, the very graph."""
-    config = make_config(method_settings(settings, graph.name, trial))
-    text = f"{config.hash()}/{settings.draws_label_zero}/{graph.fingerprint}"
+    method = new_trial_method(settings, graph.name, trial)
+    text = f"{hash_settings(method.get_params())}/{settings.draws_label_zero}/{graph.fingerprint}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -113,10 +181,3 @@ def _prepare_worker(threads: int) -> None:
 @cache
 def _open(reference: str, data_dir: Path | None) -> Graph:
     return open_graph(reference, data_dir=data_dir)
-
-
-def _run_elsewhere(
-    reference: str, data_dir: Path | None, trial: int, settings: TrialSettings
-) -> TrialResult:
-    with one_thread():
-        return run_trial(_open(reference, data_dir), trial, settings)

@@ -268,6 +268,37 @@ class Labels:
             unannotated=self.unannotated,
         )
 
+    def forget(
+        self,
+        labels: Sequence[int] | Integer[np.ndarray, " chosen"],
+        nodes: Bool[np.ndarray, " node"],
+    ) -> Labels:
+        """The same, but whether these nodes hold these labels is unknown."""
+        forgotten = np.zeros(self.num_labels, dtype=bool)
+        forgotten[np.asarray(labels, dtype=np.int64)] = True
+
+        def without(pairs: LabelPairs) -> LabelPairs:
+            left = ~(forgotten[pairs.pair_labels] & nodes[pairs.nodes])
+            return LabelPairs.of(
+                pairs.pair_labels[left], pairs.nodes[left], self.num_labels, self.num_nodes
+            )
+
+        # Pairs of unannotated nodes are unknown without being listed.
+        listed = np.flatnonzero(nodes if self.unannotated is None else nodes & ~self.unannotated)
+        unknown_labels = np.repeat(np.flatnonzero(forgotten), len(listed))
+        unknown_nodes = np.tile(listed, int(forgotten.sum()))
+        if self.unknown is not None:
+            unknown_labels = np.concatenate((unknown_labels, self.unknown.pair_labels))
+            unknown_nodes = np.concatenate((unknown_nodes, self.unknown.nodes))
+        return Labels(
+            self.names,
+            self.num_nodes,
+            without(self.holds),
+            unknown=LabelPairs.of(unknown_labels, unknown_nodes, self.num_labels, self.num_nodes),
+            lacks=None if self.lacks is None else without(self.lacks),
+            unannotated=self.unannotated,
+        )
+
     def holds_matrix(self) -> sp.csr_array:
         """1 where a node holds a label: (node, label), float32, sparse."""
         indptr, labels = self._by_node

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -44,24 +45,27 @@ def score_candidates(
 ) -> Scores:
     """Score the candidates; without negatives, against nodes drawn from the rest of the graph."""
     weak = weak_negatives(support, num_nodes=num_nodes, size=num_weak_negatives, seed=seed)
-    logits = score_against(network, support.positives, weak or [support.negatives], candidates)
+    score = partial(score_nodes, network, support.positives)
+    logits = score_against(score, weak or [support.negatives], candidates)
     drawn = np.concatenate(weak) if weak else np.empty(0, dtype=np.int64)
     return Scores(candidates, logits, np.sort(drawn))
 
 
 def score_against(
-    network: MetaTNENetwork,
-    positives: Int64[np.ndarray, " positive"],
+    score: Callable[[Int64[np.ndarray, " negative"], Nodes], Float[np.ndarray, " node"]],
     negative_sets: Sequence[Int64[np.ndarray, " negative"]],
     candidates: Nodes,
 ) -> Float[np.ndarray, " node"]:
-    """Log-odds of each candidate, averaged over the sets of negatives that it is not in."""
+    """The score of each candidate, averaged over the sets of negatives that it is not in.
+
+    `score` has those of all candidates against one set.
+    """
     total = np.zeros(len(candidates))
     times = np.zeros(len(candidates), dtype=np.int64)
     for negatives in negative_sets:
         # Members of the set are scored and not counted: left out, they would move the places
         # where candidates are cut into pieces, and a shard would differ from the whole in bits.
-        logits = score_nodes(network, positives, negatives, candidates)
+        logits = score(negatives, candidates)
         outside = ~np.isin(candidates, negatives)
         total += np.where(outside, logits, 0.0)
         times += outside

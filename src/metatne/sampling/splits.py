@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Bool, Int64
 
+from metatne.errors import LabelError
+from metatne.graph.store import Graph
+from metatne.sampling.tasks import TaskShape, too_few_holders, usable_labels
 from metatne.seeding import numpy_generator
 
 
@@ -17,6 +20,9 @@ class LabelSplit:
     known: Int64[np.ndarray, " known"]
     validation: Int64[np.ndarray, " validation"]
     test: Int64[np.ndarray, " test"]
+    asked: Bool[np.ndarray, " node"] | None = None
+    """Nodes that validation and test tasks ask about, and from which no support is drawn;
+    None where support and query come from the same nodes."""
 
 
 def paper_split(num_labels: int, trial: int) -> LabelSplit:
@@ -43,3 +49,23 @@ def validation_split(labels: Int64[np.ndarray, " label"], *, share: float, seed:
     num_validation = min(max(1, round(share * len(labels))), len(labels) - 1)
     none = np.empty(0, dtype=np.int64)
     return LabelSplit(known=order[num_validation:], validation=order[:num_validation], test=none)
+
+
+def split_for_use(graph: Graph, shape: TaskShape, *, share: float, seed: int) -> LabelSplit:
+    """`validation_split` of the labels from which tasks of this shape can be drawn."""
+    labels = graph.labels
+    if not labels.num_labels:
+        raise LabelError(
+            f"the graph {graph.name!r} has no labels to learn from; read it with labels "
+            "(metatne graph import … --labels FILE)"
+        )
+    usable = usable_labels(labels, range(labels.num_labels), shape)
+    if len(usable) >= 2:
+        return validation_split(usable, share=share, seed=seed)
+    if len(usable) == 1:
+        raise LabelError(
+            f"only the label {labels.names[usable[0]]!r} has enough holders to train on, "
+            "and one more is needed to choose the best step on; give more labels, or ask for "
+            f"fewer positives than {shape.positives} (--set positives=…)"
+        )
+    raise too_few_holders(labels, range(labels.num_labels), shape)

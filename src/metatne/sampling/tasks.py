@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Int64, Integer
 
 from metatne.errors import LabelError
 from metatne.graph.labels import Labels
@@ -66,6 +66,8 @@ class TaskSampler:
 
     Labels with too few holders (not more than a task uses up, as in the published code) or
     too few nodes known to lack them are left out; unknown nodes are drawn for neither sign.
+    Where some nodes are `asked` about, queries are drawn from these and supports from the
+    others, and a label needs enough nodes on either side.
     """
 
     def __init__(
@@ -73,31 +75,37 @@ class TaskSampler:
         labels: Labels,
         candidates: Sequence[int] | Int64[np.ndarray, " candidate"],
         shape: TaskShape,
+        *,
+        asked: Bool[np.ndarray, " node"] | None = None,
     ) -> None:
         self.shape = shape
-        self._labels = labels
-        self.usable = usable_labels(labels, candidates, shape)
+        self.usable = usable_labels(labels, candidates, shape, asked=asked)
         if not len(self.usable):
-            raise too_few_holders(labels, candidates, shape)
-        self._pool = _nodes_that_may_lack(labels)
-        usable = self.usable.tolist()
-        self._holders = _Ragged([labels.holders(label) for label in usable])
-        everyone = np.arange(labels.num_nodes)
-        enough = SCARCE * len(self._pool)
-        self._is_scarce = np.array([_num_lacking(labels, label) < enough for label in usable])
-        self._lacking = _Ragged(
-            [
-                np.flatnonzero(labels.states(everyone, label) == LACKS) if scarce else everyone[:0]
-                for label, scarce in zip(usable, self._is_scarce, strict=True)
-            ]
-        )
+            raise too_few_holders(labels, candidates, shape, asked=asked)
+        sides = [None] if asked is None else [~asked, asked]
+        self._sides = [_Side(labels, self.usable, nodes) for nodes in sides]
 
     def draw(self, num_tasks: int, generator: np.random.Generator) -> Tasks:
         """`num_tasks` tasks."""
         shape = self.shape
         rows = generator.integers(len(self.usable), size=num_tasks)
-        holders = self._holders.draw(rows, shape.num_positives, generator)
-        lacking = self._draw_lacking(rows, generator)
+        if len(self._sides) == 1:
+            counts = [(shape.num_positives, shape.num_negatives)]
+        else:
+            counts = [
+                (shape.positives, shape.negatives),
+                (shape.query_positives, shape.query_negatives),
+            ]
+        holders, lacking = (
+            np.concatenate(drawn, axis=1)
+            for drawn in zip(
+                *(
+                    side.draw(rows, *count, generator)
+                    for side, count in zip(self._sides, counts, strict=True)
+                ),
+                strict=True,
+            )
+        )
         is_positive = np.zeros(
             (num_tasks, shape.query_positives + shape.query_negatives), dtype=bool
         )
@@ -112,23 +120,54 @@ class TaskSampler:
             is_positive=is_positive,
         )
 
-    def _draw_lacking(
-        self, rows: Int64[np.ndarray, " task"], generator: np.random.Generator
-    ) -> Int64[np.ndarray, "task node"]:
-        drawn = np.empty((len(rows), self.shape.num_negatives), dtype=np.int64)
+
+class _Side:
+    """Nodes (all, or those of a mask) from which holders and non-holders of labels are drawn."""
+
+    def __init__(
+        self,
+        labels: Labels,
+        usable: Int64[np.ndarray, " usable"],
+        nodes: Bool[np.ndarray, " node"] | None,
+    ) -> None:
+        self._labels, self._usable = labels, usable
+        self._pool = _nodes_that_may_lack(labels, nodes)
+        self._holders = _Ragged([_holders(labels, label, nodes) for label in usable.tolist()])
+        enough = SCARCE * len(self._pool)
+        self._is_scarce = np.array(
+            [_num_lacking(labels, label, nodes) < enough for label in usable.tolist()]
+        )
+        self._lacking = _Ragged(
+            [
+                _lacking(labels, label, nodes) if scarce else self._pool[:0]
+                for label, scarce in zip(usable.tolist(), self._is_scarce, strict=True)
+            ]
+        )
+
+    def draw(
+        self,
+        rows: Int64[np.ndarray, " task"],
+        num_holders: int,
+        num_lacking: int,
+        generator: np.random.Generator,
+    ) -> tuple[Int64[np.ndarray, "task holder"], Int64[np.ndarray, "task lacking"]]:
+        """Distinct holders and non-holders of the label of each row."""
+        holders = self._holders.draw(rows, num_holders, generator)
+        lacking = np.empty((len(rows), num_lacking), dtype=np.int64)
         scarce = self._is_scarce[rows]
         if scarce.any():
-            drawn[scarce] = self._lacking.draw(rows[scarce], drawn.shape[1], generator)
+            lacking[scarce] = self._lacking.draw(rows[scarce], num_lacking, generator)
         if not scarce.all():
-            drawn[~scarce] = self._draw_by_rejection(self.usable[rows[~scarce]], generator)
-        return drawn
+            labels = self._usable[rows[~scarce]]
+            lacking[~scarce] = self._draw_by_rejection(labels, num_lacking, generator)
+        return holders, lacking
 
     def _draw_by_rejection(
-        self, labels: Int64[np.ndarray, " task"], generator: np.random.Generator
+        self, labels: Int64[np.ndarray, " task"], count: int, generator: np.random.Generator
     ) -> Int64[np.ndarray, "task node"]:
         """Distinct nodes that lack the label; holders, unknown nodes and repeats are redrawn."""
         pool = self._pool
-        drawn = np.full((len(labels), self.shape.num_negatives), -1, dtype=np.int64)
+        drawn = np.full((len(labels), count), -1, dtype=np.int64)
         redraw = drawn < 0
         while redraw.any():
             drawn[redraw] = pool[generator.integers(len(pool), size=int(redraw.sum()))]
@@ -166,7 +205,11 @@ class _Ragged:
 
 
 def usable_labels(
-    labels: Labels, candidates: Sequence[int] | Int64[np.ndarray, " candidate"], shape: TaskShape
+    labels: Labels,
+    candidates: Sequence[int] | Int64[np.ndarray, " candidate"],
+    shape: TaskShape,
+    *,
+    asked: Bool[np.ndarray, " node"] | None = None,
 ) -> Int64[np.ndarray, " usable"]:
     """The candidates that have enough holders and non-holders for a task of this shape."""
     usable = [
@@ -174,26 +217,65 @@ def usable_labels(
         for label in map(int, candidates)
         if labels.num_holders[label] > shape.num_positives
         and _num_lacking(labels, label) >= shape.num_negatives
+        and (asked is None or _has_enough_on_both_sides(labels, label, shape, asked))
     ]
     return np.array(usable, dtype=np.int64)
 
 
-def _nodes_that_may_lack(labels: Labels) -> Int64[np.ndarray, " node"]:
-    """All nodes but those that are unannotated and not said to lack any label."""
+def _has_enough_on_both_sides(
+    labels: Labels, label: int, shape: TaskShape, asked: Bool[np.ndarray, " node"]
+) -> bool:
+    sides = (
+        (~asked, shape.positives, shape.negatives),
+        (asked, shape.query_positives, shape.query_negatives),
+    )
+    return all(
+        len(_holders(labels, label, nodes)) >= num_positives
+        and _num_lacking(labels, label, nodes) >= num_negatives
+        for nodes, num_positives, num_negatives in sides
+    )
+
+
+def _nodes_that_may_lack(
+    labels: Labels, nodes: Bool[np.ndarray, " node"] | None
+) -> Int64[np.ndarray, " lacking"]:
+    """All nodes (of the mask) but those that are unannotated and not said to lack any label."""
     may_lack = np.ones(labels.num_nodes, dtype=bool)
     if labels.unannotated is not None:
         may_lack &= ~labels.unannotated
     if labels.lacks is not None:
         may_lack[labels.lacks.nodes] = True
+    if nodes is not None:
+        may_lack &= nodes
     return np.flatnonzero(may_lack)
 
 
-def _num_lacking(labels: Labels, label: int) -> int:
+def _holders(
+    labels: Labels, label: int, nodes: Bool[np.ndarray, " node"] | None
+) -> Integer[np.ndarray, " holder"]:
+    holders = labels.holders(label)
+    return holders if nodes is None else holders[nodes[holders]]
+
+
+def _lacking(
+    labels: Labels, label: int, nodes: Bool[np.ndarray, " node"] | None
+) -> Int64[np.ndarray, " lacking"]:
+    lacking = labels.states(np.arange(labels.num_nodes), label) == LACKS
+    return np.flatnonzero(lacking if nodes is None else lacking & nodes)
+
+
+def _num_lacking(labels: Labels, label: int, nodes: Bool[np.ndarray, " node"] | None = None) -> int:
+    if nodes is not None:
+        return len(_lacking(labels, label, nodes))
     return labels.num_known(label) - int(labels.num_holders[label])
 
 
 def too_few_holders(
-    labels: Labels, candidates: Sequence[int] | Int64[np.ndarray, " candidate"], shape: TaskShape
+    labels: Labels,
+    candidates: Sequence[int] | Int64[np.ndarray, " candidate"],
+    shape: TaskShape,
+    *,
+    asked: Bool[np.ndarray, " node"] | None = None,
 ) -> LabelError:
     """The error that no candidate is usable, with the counts that would be needed."""
     held = sorted(
@@ -201,9 +283,10 @@ def too_few_holders(
         reverse=True,
     )
     best = ", ".join(f"{name!r} ({count})" for count, name in held[:5]) or "none"
+    sides = "" if asked is None else f" from {int(asked.sum()):,} nodes asked about and the rest"
     return LabelError(
         f"no label can be used: a task takes {shape.positives} + {shape.query_positives} holders "
-        f"(support + query), so a label needs at least {shape.num_positives + 1} holders and "
-        f"{shape.num_negatives} nodes known to lack it; the most held of {len(held)} labels: "
+        f"(support + query){sides}, so a label needs at least {shape.num_positives + 1} holders "
+        f"and {shape.num_negatives} nodes known to lack it; the most held of {len(held)} labels: "
         f"{best}. Ask for fewer positives or negatives, or give more labelled nodes"
     )

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -154,7 +155,10 @@ def _check_same(
 
 
 def _split_lists(split: LabelSplit) -> dict[str, list[int]]:
-    return {"known": split.known.tolist(), "validation": split.validation.tolist()}
+    lists = {"known": split.known.tolist(), "validation": split.validation.tolist()}
+    if split.asked is not None:
+        lists["asked"] = np.flatnonzero(split.asked).tolist()
+    return lists
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -40,6 +40,16 @@ class Alone:
         """Nothing to add."""
 
 
+def take_from_first(team: Team, tensors: Sequence[Tensor]) -> None:
+    """Give all workers the first one's numbers: other processors may round theirs otherwise."""
+    if team.size == 1:
+        return
+    for tensor in tensors:
+        if team.rank != 0:
+            tensor.zero_()
+        team.add_up([tensor])
+
+
 def share(team: Team, pieces: Sequence[Piece]) -> Sequence[Piece]:
     """This worker's share of the pieces of a batch."""
     return pieces[team.rank :: team.size]

@@ -6,11 +6,11 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float32, Int64
+from jaxtyping import Float32
 from torch import Tensor
 
 from metatne.config import Config
@@ -29,7 +29,7 @@ from metatne.spectral import spectral_embeddings
 from metatne.training.meta import meta_gradients
 from metatne.training.row_adam import EPSILON, RowAdam
 from metatne.training.structural import StructuralModule
-from metatne.training.team import Alone, Team
+from metatne.training.team import Alone, Team, take_from_first
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,8 @@ class Stopped(Exception):  # noqa: N818 - not an error: the user asked for it
 class Trainer:
     """Trains one network; `run` may be called again after it was stopped."""
 
+    network_kind: ClassVar[type[MetaTNENetwork]] = MetaTNENetwork
+
     def __init__(
         self, graph: Graph, split: LabelSplit, config: Config, *, team: Team | None = None
     ) -> None:
@@ -89,9 +91,9 @@ class Trainer:
         self.device = resolve_device(config.device)
         self._tasks = TaskSampler(graph.labels, split.known, training_shape(config))
         self._validation_tasks = TaskSampler(
-            graph.labels, split.validation, validation_shape(config)
+            graph.labels, split.validation, validation_shape(config), asked=split.asked
         ).draw(config.validation_tasks, numpy_generator(config.seed, "validation tasks"))
-        self.network = _starting_network(graph, split, config).to(self.device)
+        self.network = _starting_network(graph, split, config, self.network_kind).to(self.device)
         with torch_seed(config.seed, "contexts"):
             contexts = initial_table(graph.num_nodes, config.dim)
         self.contexts = contexts.detach().to(self.device)
@@ -102,7 +104,7 @@ class Trainer:
             "structural contexts": RowAdam(self.contexts, rate=config.structural_rate),
             "meta embeddings": RowAdam(embeddings, rate=config.meta_rate),
         }
-        self._structural = StructuralModule(
+        self.structural = StructuralModule(
             PairSampler(
                 graph,
                 batch_size=config.pairs_per_step,
@@ -131,6 +133,7 @@ class Trainer:
         """
         config, state = self.config, self.state
         resumed = time.perf_counter() - state.seconds
+        take_from_first(self.team, [*self.network.state_dict().values(), self.contexts])
         if not state.history:  # the start is a candidate too
             self._validate(1.0, observers)
         while state.step < config.num_steps and not self._is_out_of_patience():
@@ -138,11 +141,8 @@ class Trainer:
                 state.step, decay_rate=config.decay_rate, decay_period=config.decay_period
             )
             if config.anneal:
-                self._scale_rates(annealing(state.step, config.num_steps))
-            if numpy_generator(config.seed, "schedule", state.step).random() < tau:
-                self.structural_step()
-            else:
-                self.meta_step()
+                self.scale_rates(annealing(state.step, config.num_steps))
+            self.take_step(tau)
             state.step += 1
             state.seconds = time.perf_counter() - resumed
             if state.step % config.validate_every == 0 or state.step == config.num_steps:
@@ -154,7 +154,15 @@ class Trainer:
         self.network.load_state_dict(state.best_weights)
         return self.network.eval()
 
-    def _scale_rates(self, share: float) -> None:
+    def take_step(self, tau: float) -> None:
+        """A structural step with probability tau, else a meta step."""
+        if numpy_generator(self.config.seed, "schedule", self.state.step).random() < tau:
+            self.structural_step()
+        else:
+            self.meta_step()
+
+    def scale_rates(self, share: float) -> None:
+        """Let all rates be this share of those that were asked for."""
         for name, rows in self.row_optimisers.items():
             is_structural = name.startswith("structural")
             rate = self.config.structural_rate if is_structural else self.config.meta_rate
@@ -164,9 +172,9 @@ class Trainer:
 
     def structural_step(self) -> None:
         """One step of the structural module, on the rows of U and C that its pairs touch."""
-        loss = self._structural.step(self.state.num_structural)
+        loss = self.structural.step(self.state.num_structural)
         self.state.num_structural += 1
-        self._note_loss(loss, "structural")
+        self.note_loss(loss, "structural")
 
     def tasks_of_step(self, step: int) -> Tasks:
         """The tasks that `step` learns from, if it is a meta step."""
@@ -177,35 +185,32 @@ class Trainer:
         """One step of the meta-learning module, on Tr and the embeddings of the tasks' nodes."""
         step = self.state.step
         tasks = self.tasks_of_step(step)
-        nodes = _Rows(
-            np.concatenate((tasks.positives, tasks.negatives, tasks.queries), axis=1), self.device
-        )
-        embeddings = self._read(nodes, "structural embeddings", "meta embeddings")
+        batch = np.concatenate((tasks.positives, tasks.negatives, tasks.queries), axis=1)
+        nodes, places = torch.unique(torch.from_numpy(batch).to(self.device), return_inverse=True)
+        rows = self.row_optimisers["meta embeddings"]
+        self.row_optimisers["structural embeddings"].settle(nodes)
+        rows.settle(nodes)
+        embeddings = rows.table[nodes]
         gradients = meta_gradients(
             self.network,
             tasks,
-            embeddings[nodes.places],
+            embeddings[places],
             self.config,
             step=step,
             team=self.team,
         )
-        self._note_loss(gradients.loss.item(), "meta")
+        self.note_loss(gradients.loss.item(), "meta")
         for parameter, gradient in zip(
             self.network.transformation.parameters(), gradients.parameters, strict=True
         ):
             parameter.grad = gradient
         self.transformation_optimiser.step()
         by_rows = torch.zeros_like(embeddings)
-        by_rows.index_add_(0, nodes.places.flatten(), gradients.nodes.flatten(0, 1))
-        self.row_optimisers["meta embeddings"].step(nodes.distinct, by_rows)
+        by_rows.index_add_(0, places.flatten(), gradients.nodes.flatten(0, 1))
+        rows.step(nodes, by_rows)
 
-    def _read(self, rows: _Rows, *optimisers: str) -> Tensor:
-        """The rows of a table, up to date with all of its optimisers."""
-        for name in optimisers:
-            self.row_optimisers[name].settle(rows.distinct)
-        return self.row_optimisers[name].table[rows.distinct]
-
-    def _note_loss(self, value: float, kind: str) -> None:
+    def note_loss(self, value: float, kind: str) -> None:
+        """Remember a loss until the next validation; refuse to go on from one that is no number."""
         if not math.isfinite(value):
             rate = f"{kind}_rate"
             raise TrainingError(
@@ -270,24 +275,18 @@ class Trainer:
         return waited >= self.config.patience
 
 
-def _starting_network(graph: Graph, split: LabelSplit, config: Config) -> MetaTNENetwork:
+def _starting_network(
+    graph: Graph, split: LabelSplit, config: Config, kind: type[MetaTNENetwork]
+) -> MetaTNENetwork:
     """The network before the first step, drawn on the CPU: every device starts from the same."""
     start = None
     if config.spectral_scale > 0:  # before there is a U: it takes more memory than it returns
         start = spectral_embeddings(graph, split.known, config.dim, seed=config.seed)
     with torch_seed(config.seed, "network"):
-        network = MetaTNENetwork(graph.num_nodes, config)
+        network = kind(graph.num_nodes, config)
     if start is not None:
         network.embeddings.data.add_(torch.from_numpy(start), alpha=config.spectral_scale)
     return network
-
-
-class _Rows:
-    """The distinct nodes of a batch, and where each of its entries is among them."""
-
-    def __init__(self, nodes: Int64[np.ndarray, "*batch"], device: torch.device) -> None:
-        batch = torch.from_numpy(nodes).to(device)
-        self.distinct, self.places = torch.unique(batch, return_inverse=True)
 
 
 def training_shape(config: Config) -> TaskShape:

@@ -1,0 +1,162 @@
+"""Meta-GNN: a two-layer GCN whose start is meta-learned by MAML (Zhou et al., 2019)."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from jaxtyping import Bool, Float, Int64
+from pydantic import Field
+from torch import Tensor
+from torch.nn import functional
+
+from metatne.baselines.base import Baseline
+from metatne.baselines.gcn_layers import (
+    ConvolutionSettings,
+    node_features,
+    normalised_adjacency,
+)
+from metatne.baselines.tuning import learn_best, validation_auc
+from metatne.graph.store import Graph
+from metatne.sampling.splits import LabelSplit
+from metatne.sampling.tasks import Tasks, TaskSampler
+from metatne.seeding import numpy_generator, torch_seed
+
+Weights = list[Tensor]
+"""W1, b1, W2, b2."""
+
+
+class MetaGNNSettings(ConvolutionSettings):
+    """Settings of Meta-GNN."""
+
+    num_updates: int = Field(2, ge=1, description="inner updates on a task's supports")
+    fast_choices: tuple[float, ...] = Field(
+        (0.1, 0.5), description="the rate of inner updates is one of these"
+    )
+    meta_choices: tuple[float, ...] = Field(
+        (0.001, 0.003), description="the rate of the start's updates is one of these"
+    )
+    num_steps: int = Field(150, ge=1, description="updates of the start")
+    tasks_per_step: int = Field(5, ge=1, description="tasks of such an update")
+    num_looks: int = Field(3, ge=1, description="times validation tasks are looked at")
+
+
+class MetaGNN(Baseline):
+    """Two steps of gradient descent on the supports, from a start from which they go far.
+
+    A task reads only the rows of the graph that its nodes have, so the cost of a step grows
+    with their degrees and not with the graph.
+    """
+
+    kind_of_settings = MetaGNNSettings
+    settings: MetaGNNSettings
+
+    def learn(self, graph: Graph, split: LabelSplit) -> None:
+        """Train with every pair of rates; validation tasks choose, the step too."""
+        adjacency = normalised_adjacency(graph)
+        self._averaged = adjacency @ node_features(graph, self.settings)
+        self._rows = sp.csr_array(
+            (
+                adjacency.values().numpy(),
+                adjacency.col_indices().numpy(),
+                adjacency.crow_indices().numpy(),
+            ),
+            shape=(graph.num_nodes, graph.num_nodes),
+        )
+        known = TaskSampler(graph.labels, split.known, self.task_shape)
+        tasks = self.draw_validation_tasks(graph, split)
+        choices = list(product(self.settings.fast_choices, self.settings.meta_choices))
+
+        def learn(choice: tuple[float, float]) -> tuple[float, Weights]:
+            return self._train(known, tasks, *choice)
+
+        (self.fast_rate_, self.meta_rate_), self._start = learn_best(choices, learn)
+        self.num_steps_ = len(choices) * self.settings.num_steps
+
+    def score_tasks(self, tasks: Tasks) -> Float[np.ndarray, "task query"]:
+        """Log-odds after the inner updates on each task's supports."""
+        return self._score(tasks, self._start, self.fast_rate_)
+
+    def _score(
+        self, tasks: Tasks, start: Weights, fast_rate: float
+    ) -> Float[np.ndarray, "task query"]:
+        scores = []
+        for number in range(len(tasks)):
+            logits, _ = self._adapted(tasks[number : number + 1], start, fast_rate, is_last=True)
+            scores.append(logits.detach().numpy())
+        return np.stack(scores)
+
+    def _train(
+        self, known: TaskSampler, tasks: Tasks, fast_rate: float, meta_rate: float
+    ) -> tuple[float, Weights]:
+        settings = self.settings
+        start = self._new_weights()
+        optimiser = torch.optim.Adam(start, lr=meta_rate)
+        look_every = max(1, settings.num_steps // settings.num_looks)
+        best_score, best = -1.0, start
+        for step in range(settings.num_steps):
+            batch = known.draw(
+                settings.tasks_per_step, numpy_generator(settings.seed, "Meta-GNN tasks", step)
+            )
+            optimiser.zero_grad()
+            for number in range(len(batch)):
+                logits, truth = self._adapted(batch[number : number + 1], start, fast_rate)
+                loss = functional.binary_cross_entropy_with_logits(logits, truth)
+                (loss / len(batch)).backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            if (step + 1) % look_every == 0 or step + 1 == settings.num_steps:
+                score = validation_auc(self._score(tasks, start, fast_rate), tasks)
+                if score > best_score:
+                    best_score, best = score, [w.detach().clone().requires_grad_() for w in start]
+        return best_score, best
+
+    def _new_weights(self) -> Weights:
+        hidden, dim = self.settings.hidden_dim, self._averaged.shape[1]
+        with torch_seed(self.settings.seed, "Meta-GNN"):
+            first, last = torch.empty(dim, hidden), torch.empty(hidden, 1)
+            torch.nn.init.xavier_uniform_(first)
+            torch.nn.init.xavier_uniform_(last)
+        weights = [first, torch.zeros(hidden), last, torch.zeros(1)]
+        return [weight.requires_grad_() for weight in weights]
+
+    def _adapted(
+        self, task: Tasks, start: Weights, fast_rate: float, *, is_last: bool = False
+    ) -> tuple[Float[Tensor, " query"], Float[Tensor, " query"]]:
+        """Log-odds of the queries of one task after the inner updates, and the truth.
+
+        When nothing comes after (`is_last`), no graph is kept for a gradient by the start.
+        """
+        supports = np.concatenate((task.positives[0], task.negatives[0]))
+        truth = torch.zeros(len(supports))
+        truth[: task.positives.shape[1]] = 1.0
+        averages, columns = self._surroundings(np.concatenate((supports, task.queries[0])))
+        inputs = self._averaged[columns]
+        weights = start
+        for _ in range(self.settings.num_updates):
+            logits = _forward(weights, inputs, averages[: len(supports)])
+            loss = functional.binary_cross_entropy_with_logits(logits, truth)
+            slopes = torch.autograd.grad(loss, weights, create_graph=not is_last)
+            weights = [w - fast_rate * s for w, s in zip(weights, slopes, strict=True)]
+        logits = _forward(weights, inputs, averages[len(supports) :])
+        is_positive: Bool[np.ndarray, " query"] = task.is_positive[0]
+        return logits, torch.from_numpy(is_positive.astype(np.float32))
+
+    def _surroundings(
+        self, nodes: Int64[np.ndarray, " node"]
+    ) -> tuple[Float[Tensor, "node neighbour"], Int64[Tensor, " neighbour"]]:
+        """The rows of A of these nodes, over just the columns in which they have something."""
+        rows = self._rows[nodes]
+        columns, places = np.unique(rows.indices, return_inverse=True)
+        dense = np.zeros((len(nodes), len(columns)), dtype=np.float32)
+        dense[np.repeat(np.arange(len(nodes)), np.diff(rows.indptr)), places] = rows.data
+        return torch.from_numpy(dense), torch.from_numpy(columns.astype(np.int64))
+
+
+def _forward(
+    weights: Weights, inputs: Float[Tensor, "neighbour feature"], averages: Tensor
+) -> Float[Tensor, " node"]:
+    first, first_bias, last, last_bias = weights
+    hidden = functional.relu(inputs @ first + first_bias)
+    return (averages @ (hidden @ last) + last_bias).squeeze(1)

@@ -1,0 +1,54 @@
+"""`metatne report`: tables of the trials that were run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from metatne.cli.command import Command, new_app
+from metatne.cli.console import say
+from metatne.cli.options import check_new_file
+from metatne.errors import InputError
+from metatne.evaluation.results import ResultsFile
+from metatne.experiments.plots import draw_plots
+from metatne.experiments.report import write_report
+from metatne.experiments.studies import STUDIES
+from metatne.storage import new_file
+
+EXAMPLE = """\b
+Example:
+  metatne report --results results --out RESULTS.md"""
+
+app = new_app()
+
+
+@app.command(cls=Command, epilog=EXAMPLE)
+def report(
+    results: Annotated[
+        Path,
+        typer.Option("--results", metavar="DIR", help="Where `metatne reproduce` put its lines."),
+    ] = Path("results"),
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="FILE.md", help="The page; one that exists is replaced."),
+    ] = Path("RESULTS.md"),
+    plots: Annotated[
+        Path,
+        typer.Option("--plots", metavar="DIR", help="Gets a picture where the paper has a figure."),
+    ] = Path("docs/plots"),
+) -> None:
+    """Make tables and plots of the trials that were run, the paper's numbers beside ours."""
+    if not results.is_dir():
+        raise InputError(f"--results: there is no directory {results}; run `metatne reproduce`")
+    check_new_file("--out", out)
+    found = {name: ResultsFile(results / f"{name}.jsonl").rows() for name in STUDIES}
+    if not any(found.values()):
+        raise InputError(
+            f"--results: {results} has no lines of {', '.join(STUDIES)}; run `metatne reproduce`"
+        )
+    pictures = draw_plots(found, plots, out.parent)
+    with new_file(out) as temporary:
+        temporary.write_text(write_report(found) + pictures, encoding="utf-8")
+    say(f"{out}: {sum(map(len, found.values())):,} trials")

@@ -1,0 +1,238 @@
+"""`metatne reproduce`: the trials of a table or figure of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from metatne.cli.command import Command, new_app
+from metatne.cli.console import counting_progress, say, show_table
+from metatne.cli.evaluate import PAPER_TRIALS, parse_trials
+from metatne.cli.options import (
+    MACHINES,
+    AddressOption,
+    Cluster,
+    DataDirOption,
+    EngineOption,
+    PresetOption,
+    check_new_file,
+    chosen_cluster,
+    load_graph,
+)
+from metatne.errors import ConfigError, DatasetError
+from metatne.evaluation.paper import paper_statistics
+from metatne.evaluation.protocol import PAPER, PROTOCOLS
+from metatne.evaluation.results import ResultsFile
+from metatne.evaluation.runner import Engine, Trial, local_engine, run_trials
+from metatne.experiments.studies import PAPER_DATASETS, STUDIES, Study, cells_of, chosen
+from metatne.graph.datasets import DATASETS
+from metatne.graph.store import Graph
+
+DATASETS_STUDY = "datasets"
+NAMES = (DATASETS_STUDY, *STUDIES)
+WHAT = "What is run"
+
+_LIST = "\n".join(f"  {each.name:<10} {each.shows}: {each.title}" for each in STUDIES.values())
+
+EXAMPLE = f"""\b
+Studies:
+  {DATASETS_STUDY:<10} Table 1: the data sets, counted
+{_LIST}
+
+\b
+Example:
+  metatne reproduce overall --dataset ppi --trials 1-2 --methods lp,line,metatne --tasks 200"""
+
+app = new_app()
+
+
+@app.command(cls=Command, epilog=EXAMPLE)
+def reproduce(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help=f"One of {', '.join(NAMES)}.")],
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            "--dataset",
+            metavar="NAME,…",
+            help="Data sets or graph directories; by default those of the study whose files "
+            "are here.",
+            rich_help_panel=WHAT,
+        ),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            metavar="NAME,…",
+            help="All of the study's by default.",
+            rich_help_panel=WHAT,
+        ),
+    ] = None,
+    trials: Annotated[
+        str,
+        typer.Option(
+            "--trials",
+            metavar="RANGE",
+            help="Numbers such as 1-5 or 1,3,7-9.",
+            rich_help_panel=WHAT,
+        ),
+    ] = f"1-{PAPER_TRIALS}",
+    shots: Annotated[
+        str | None,
+        typer.Option(
+            "--shots",
+            metavar="K+/K-,…",
+            help="Such as 10/20; all of the study's by default.",
+            rich_help_panel=WHAT,
+        ),
+    ] = None,
+    tasks: Annotated[
+        int,
+        typer.Option(
+            "--tasks", min=1, metavar="N", help="Test tasks of a trial.", rich_help_panel=WHAT
+        ),
+    ] = 1_000,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            "--protocol",
+            metavar="|".join(PROTOCOLS),
+            help="The paper's, or one in which the nodes asked about have lost their labels.",
+            rich_help_panel=WHAT,
+        ),
+    ] = PAPER,
+    preset: PresetOption = "default",
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Gets STUDY.jsonl, a line a trial; trials that it has already are not run again.",
+        ),
+    ] = Path("results"),
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs",
+            min=1,
+            metavar="N",
+            help="Trials at a time on this machine, one thread each.",
+            rich_help_panel=MACHINES,
+        ),
+    ] = 1,
+    data_dir: DataDirOption = None,
+) -> None:
+    """Run the trials of a table or figure of the paper.
+
+    Every trial is written down as it ends, so that the command can be stopped and given again;
+    `metatne report` makes tables of what is there.
+    """
+    if study not in NAMES:
+        raise ConfigError(f"STUDY: expected one of {', '.join(NAMES)}, found {study!r}")
+    if study == DATASETS_STUDY:
+        show_table(_count_datasets(dataset, data_dir))
+        return
+    wanted = STUDIES[study]
+    path = out / f"{study}.jsonl"
+    check_new_file("--out", path)
+    numbers = parse_trials(trials)
+    cluster = chosen_cluster(engine, None, address)
+    names = chosen("--methods", methods, wanted.methods)
+    shot_names = chosen("--shots", shots, _shots_of(wanted))
+    todo = []
+    for reference, graph in _graphs(wanted, dataset, data_dir):
+        cells = cells_of(
+            wanted,
+            names,
+            preset=preset,
+            num_tasks=tasks,
+            protocol=protocol,
+            draws_label_zero=graph.name not in DATASETS or not DATASETS[graph.name].paper_key,
+        )
+        todo += [
+            Trial(reference, cell, number, data_dir)
+            for cell in cells
+            if f"{cell.positives}/{cell.negatives}" in shot_names
+            for number in numbers
+        ]
+    with (
+        _engine(cluster, jobs) as run,
+        counting_progress("trials", total=len(todo)) as progress,
+    ):
+        bar = progress.tasks[0].id
+
+        def show(row: dict[str, Any]) -> None:
+            progress.advance(bar)
+            say(
+                f"{row['dataset']} {row['positives']}/{row['negatives']} {row['method']} trial "
+                f"{row['trial']}: AUC {row['auc']:.4f}  F1 {row['f1']:.4f}  "
+                f"recall {row['recall']:.4f}  {row['seconds']:.0f} s"
+            )
+
+        run_trials(todo, results=ResultsFile(path), engine=run, on_result=show)
+    say(f"{path} has all {len(todo)} trials; `metatne report` makes tables of them")
+
+
+def _shots_of(study: Study) -> list[str]:
+    return list(dict.fromkeys(f"{cell.positives}/{cell.negatives}" for cell in study.cells()))
+
+
+def _graphs(study: Study, text: str | None, data_dir: Path | None) -> Iterator[tuple[str, Graph]]:
+    """The graphs to run on; of the study's own, those whose files cannot be had are left out."""
+    if text is not None:
+        for reference in (part.strip() for part in text.split(",")):
+            yield reference, load_graph(reference, data_dir)
+        return
+    for name in study.datasets:
+        try:
+            yield name, load_graph(name, data_dir)
+        except DatasetError as error:
+            say(f"{name} is left out: {str(error).splitlines()[0]}")
+
+
+@contextmanager
+def _engine(cluster: Cluster | None, jobs: int) -> Iterator[Engine]:
+    if cluster is None:
+        yield local_engine(jobs)
+        return
+    from metatne.cluster.session import ray_session
+    from metatne.cluster.trials import ray_engine
+
+    with ray_session(cluster.address):
+        yield ray_engine()
+
+
+def _count_datasets(text: str | None, data_dir: Path | None) -> Table:
+    """Table 1: what there is, what the paper says, and why they differ."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("dataset")
+    for name in ("nodes", "edges", "labels"):
+        table.add_column(name, justify="right")
+        table.add_column("paper", justify="right")
+    for name in (part.strip() for part in text.split(",")) if text else PAPER_DATASETS:
+        try:
+            graph = load_graph(name, data_dir)
+        except DatasetError as error:
+            say(f"{name} is left out: {str(error).splitlines()[0]}")
+            continue
+        counts = {
+            "nodes": graph.num_nodes,
+            "edges": graph.num_edges,
+            "labels": graph.labels.num_labels,
+        }
+        key = DATASETS[graph.name].paper_key if graph.name in DATASETS else None
+        published = paper_statistics(key) or {}
+        cells = []
+        for kind, count in counts.items():
+            cells += [f"{count:,}", f"{published[kind]:,}" if kind in published else "-"]
+        table.add_row(graph.name, *cells)
+        if graph.name in DATASETS and DATASETS[graph.name].note:
+            say(f"{graph.name}: {DATASETS[graph.name].note}")
+    return table

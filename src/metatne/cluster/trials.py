@@ -1,0 +1,33 @@
+"""Trials as tasks of Ray: on this machine or on a cluster, with the same rows as result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import ray
+
+from metatne.cluster.session import plain_errors
+from metatne.evaluation.protocol import TrialResult
+from metatne.evaluation.runner import MAX_RESTARTS, Engine, Trial, run_one
+
+
+def ray_engine() -> Engine:
+    """Trials by workers of the current Ray session, a CPU each.
+
+    A worker that dies is replaced, and its trial is run again. Data sets and graphs must be
+    seen by every machine under the same path.
+    """
+
+    def run(trials: Sequence[Trial]) -> Iterator[tuple[int, TrialResult]]:
+        remote = ray.remote(
+            num_cpus=1,
+            max_retries=MAX_RESTARTS,
+            runtime_env={"env_vars": {"OMP_NUM_THREADS": "1"}},
+        )(run_one)
+        with plain_errors():
+            waiting = {remote.remote(trial): place for place, trial in enumerate(trials)}
+            while waiting:
+                (ended, *_), _ = ray.wait(list(waiting))
+                yield waiting.pop(ended), ray.get(ended)
+
+    return run

@@ -1,0 +1,127 @@
+"""Every method that can be evaluated, by name, behind one contract."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from metatne.config import preset
+from metatne.errors import ConfigError, MissingExtraError
+from metatne.graph.store import Graph
+from metatne.prediction.support import NodeId
+from metatne.sampling.splits import LabelSplit
+from metatne.sampling.tasks import Tasks
+
+
+@runtime_checkable
+class Method(Protocol):
+    """What a method must do to be evaluated, and to be used on one's own graph.
+
+    The constructor takes settings by name and only stores them: `positives`, `negatives` and
+    `seed`, and those of its own.
+    """
+
+    def get_params(self) -> dict[str, Any]:
+        """All settings by name."""
+
+    def fit(self, graph: Graph, *, split: LabelSplit | None = None) -> FittedMethod:
+        """Learn from `split.known`; choose whatever is chosen on `split.validation`."""
+
+    def score_tasks(self, tasks: Tasks) -> Float[np.ndarray, "task query"]:
+        """A score for every query; above 0 it is taken to hold the label."""
+
+    def rank(
+        self,
+        *,
+        positives: Sequence[NodeId],
+        negatives: Sequence[NodeId] | None = None,
+        candidates: Sequence[NodeId] | None = None,
+        top: int | None = None,
+    ) -> pd.DataFrame:
+        """Nodes by how likely they hold the novel label: columns node, probability, rank."""
+
+
+@runtime_checkable
+class FittedMethod(Method, Protocol):
+    """A method that has learned."""
+
+    @property
+    def num_steps_(self) -> int:
+        """Steps of training that `fit` took; 0 where there is nothing to train."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a method is, and what the paper calls it."""
+
+    title: str
+    module: str
+    kind: str
+    is_in_paper: bool = True
+    has_presets: bool = False
+
+
+METHODS = {
+    "lp": Entry("LP", "metatne.baselines.propagation", "LabelPropagation"),
+    "line": Entry("LINE", "metatne.baselines.line", "LINE"),
+    "node2vec": Entry("Node2vec", "metatne.baselines.node2vec", "Node2vec"),
+    "planetoid": Entry("Planetoid", "metatne.baselines.planetoid", "Planetoid"),
+    "gcn": Entry("GCN", "metatne.baselines.gcn", "GCN"),
+    "metagnn": Entry("Meta-GNN", "metatne.baselines.metagnn", "MetaGNN"),
+    "metatne": Entry("MetaTNE", "metatne.estimator", "MetaTNE", has_presets=True),
+    "ridge": Entry("Kernel ridge", "metatne.baselines.ridge", "KernelRidge", is_in_paper=False),
+    "ppr": Entry("PageRank", "metatne.baselines.pagerank", "PageRank", is_in_paper=False),
+    "degree": Entry("Degree", "metatne.baselines.controls", "Degree", is_in_paper=False),
+    "unlabelled": Entry(
+        "No known label", "metatne.baselines.controls", "NoKnownLabel", is_in_paper=False
+    ),
+}
+
+
+_VARIANTS_OF_METATNE = {
+    "v1": "NoTransformation",
+    "v2": "OneAttention",
+    "v3": "SumOfLosses",
+    "v4": "FrozenEmbeddings",
+    "v5": "OneHotInput",
+}
+VARIANTS = {
+    name: Entry(name.upper(), "metatne.variants", kind, has_presets=True)
+    for name, kind in _VARIANTS_OF_METATNE.items()
+}
+"""MetaTNE with a part taken out, for the paper's ablation study."""
+
+
+def check_method(name: str) -> Entry:
+    """The entry of a method; an unknown name is refused with those that there are."""
+    known = METHODS | VARIANTS
+    if name not in known:
+        raise ConfigError(f"method: expected one of {', '.join(known)}, found {name!r}")
+    return known[name]
+
+
+def new_method(name: str, settings: dict[str, Any]) -> Method:
+    """A method with these settings; its libraries are loaded now, not before."""
+    entry = check_method(name)
+    try:
+        kind = getattr(import_module(entry.module), entry.kind)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("metatne"):
+            raise
+        raise MissingExtraError(
+            f"the method {name!r} needs the package {error.name!r}, which is not installed; "
+            "install the extra with: pip install 'metatne[baselines]'"
+        ) from error
+    method: Method = kind(**settings)
+    return method
+
+
+def preset_of(name: str, preset_name: str, dataset: str) -> dict[str, Any]:
+    """The settings of a preset for a method on a data set; most methods have none."""
+    return preset(preset_name, dataset) if check_method(name).has_presets else {}

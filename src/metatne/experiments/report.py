@@ -1,0 +1,193 @@
+"""RESULTS.md: finished trials as the paper's tables, our numbers beside the paper's."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scipy import stats
+
+from metatne.evaluation.methods import METHODS, VARIANTS
+from metatne.evaluation.paper import paper_ablation, paper_result
+from metatne.evaluation.protocol import PAPER
+from metatne.experiments.studies import STUDIES, Study
+from metatne.graph.datasets import DATASETS
+
+METRICS = ("auc", "f1", "recall", "average_precision")
+OURS = "metatne"
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Trials that belong to one table, but for the method."""
+
+    dataset: str
+    positives: int
+    negatives: int
+    query_positives: int
+    query_negatives: int
+    protocol: str
+    tasks: int
+
+    @classmethod
+    def of(cls, row: Row) -> Cell:
+        """The cell of a finished trial."""
+        return cls(**{name: row[name] for name in cls.__dataclass_fields__})
+
+    @property
+    def shots(self) -> str:
+        """K+/K- as the paper writes them."""
+        return f"{self.positives}/{self.negatives}"
+
+    @property
+    def title(self) -> str:
+        """What the table shows."""
+        queries = f"{self.query_positives}/{self.query_negatives}"
+        parts = [self.dataset, self.shots]
+        if queries != self.shots:
+            parts.append(f"queries {queries}")
+        if self.protocol != PAPER:
+            parts.append(f"protocol {self.protocol}")
+        if self.tasks != 1_000:
+            parts.append(f"{self.tasks} tasks a trial")
+        return ", ".join(parts)
+
+
+def write_report(rows_by_study: dict[str, list[Row]]) -> str:
+    """The whole page."""
+    parts = [
+        "# Results\n",
+        "Made by `metatne report` from the lines in `results/`; a line is a trial that "
+        "`metatne reproduce` ran. Mean ± standard deviation over trials; *paper* is the paper's "
+        "mean over its 50 trials. Which trials are averaged matters: methods with fewer trials "
+        "than others compare only on the trials that they share, which is what *difference* "
+        "does.\n",
+    ]
+    for name, study in STUDIES.items():
+        if rows := rows_by_study.get(name):
+            parts.append(f"## {study.title} ({study.shows})\n")
+            parts.append(f"`metatne reproduce {name}`\n")
+            parts.extend(_tables(study, rows))
+    return "\n".join(parts)
+
+
+def _tables(study: Study, rows: Sequence[Row]) -> Iterator[str]:
+    cells: dict[Cell, list[Row]] = {}
+    for row in rows:
+        cells.setdefault(Cell.of(row), []).append(row)
+    order = {dataset: place for place, dataset in enumerate(study.datasets)}
+
+    def rank(cell: Cell) -> tuple[Any, ...]:
+        place = order.get(cell.dataset, len(order))
+        return cell.protocol, place, cell.positives, cell.negatives, *_queries(cell)
+
+    for cell in sorted(cells, key=rank):
+        yield f"### {cell.title}\n"
+        yield _table(cell, cells[cell])
+        yield _comparison(cells[cell])
+
+
+def _queries(cell: Cell) -> tuple[int, int]:
+    return cell.query_positives, cell.query_negatives
+
+
+def _table(cell: Cell, rows: Sequence[Row]) -> str:
+    lines = [
+        "| method | trials | AUC | paper | F1 | paper | recall | paper | AP | seconds | GB |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for method, name, trials in _by_method(rows):
+        paper = _paper(cell, method)
+        cells = [name, str(len(trials))]
+        for metric in METRICS:
+            cells.append(_mean_std([row[metric] for row in trials]))
+            if metric in ("auc", "f1", "recall"):
+                cells.append(f"{paper[metric]:.4f}" if metric in paper else "")
+        cells.append(f"{statistics.mean(row['seconds'] for row in trials):.1f}")
+        cells.append(f"{max(row['memory_gb'] for row in trials):.2f}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _by_method(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[Row]]]:
+    """Method, its name in a table, and its trials, in the paper's order."""
+    known = METHODS | VARIANTS
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["method"], row["preset"], row["config_hash"]), []).append(row)
+    order = {method: place for place, method in enumerate(known)}
+    for key in sorted(groups, key=lambda key: (order[key[0]], key[1], key[2])):
+        method, preset, config_hash = key
+        entry = known[method]
+        name = f"{entry.title} ({preset})" if entry.has_presets else entry.title
+        same = sum(k[:2] == key[:2] for k in groups)
+        if same > 1:  # the same method with other settings
+            name += f" {config_hash[:6]}"
+        yield method, name, sorted(groups[key], key=lambda row: row["trial"])
+
+
+def _paper(cell: Cell, method: str) -> dict[str, float]:
+    """The paper's means, where it has the cell."""
+    if cell.protocol != PAPER or _queries(cell) != (cell.positives, cell.negatives):
+        return {}
+    key = DATASETS[cell.dataset].paper_key if cell.dataset in DATASETS else None
+    if method in VARIANTS:
+        value = paper_ablation(key, cell.shots, VARIANTS[method].title)
+        return {} if value is None else {"f1": value}
+    found = paper_result(key, cell.positives, cell.negatives, METHODS[method].title)
+    return {} if found is None else {name: value["mean"] for name, value in found.items()}
+
+
+def _mean_std(values: Sequence[float]) -> str:
+    spread = f" ± {statistics.stdev(values):.4f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.4f}{spread}"
+
+
+def _comparison(rows: Sequence[Row]) -> str:
+    """MetaTNE against every other method on the trials that both have, by AUC."""
+    groups = list(_by_method(rows))
+    ours = [(name, trials) for method, name, trials in groups if method == OURS]
+    lines: list[str] = []
+    for name, trials in ours:
+        lines.extend(_against(name, trials, [g for g in groups if g[1] != name]))
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def _against(
+    name: str, ours: Sequence[Row], others: Iterable[tuple[str, str, list[Row]]]
+) -> Iterator[str]:
+    by_trial = {row["trial"]: row["auc"] for row in ours}
+    compared = []
+    for _, other, trials in others:
+        shared = [row for row in trials if row["trial"] in by_trial]
+        if len(shared) < 2:
+            continue
+        gaps = [by_trial[row["trial"]] - row["auc"] for row in shared]
+        compared.append((statistics.mean(gaps), other, gaps, shared))
+    if not compared:
+        return
+    yield f"{name} less each other method on the trials that both have, AUC:\n"
+    yield "| method | shared trials | difference | of it, % | p (paired t) | p (Wilcoxon) |"
+    yield "|---|---|---|---|---|---|"
+    for mean, other, gaps, shared in sorted(compared, key=lambda each: each[0]):
+        base = statistics.mean(row["auc"] for row in shared)
+        yield (
+            f"| {other} | {len(gaps)} | {mean:+.4f} | {100 * mean / base:+.1f} "
+            f"| {_paired_t(gaps):.2g} | {_wilcoxon(gaps):.2g} |"
+        )
+
+
+def _paired_t(gaps: Sequence[float]) -> float:
+    if len(set(gaps)) == 1:  # no spread, no test
+        return float("nan")
+    return float(stats.ttest_1samp(gaps, 0.0).pvalue)
+
+
+def _wilcoxon(gaps: Sequence[float]) -> float:
+    if not any(gaps):
+        return float("nan")
+    return float(stats.wilcoxon(gaps).pvalue)
