@@ -67,7 +67,7 @@ def _matrix_root(graph: Graph) -> Factor:
     walks: Float64[np.ndarray, " pair"] = np.mean(
         [values**power for power in range(1, WINDOW + 1)], axis=0
     )
-    factors = float(degrees.sum()) * np.maximum(walks, 0.0)
+    factors = float(degrees.sum()) * walks
     return (vectors * inverse[:, None]).astype(np.float32), factors.astype(np.float32)
 
 

@@ -8,6 +8,8 @@ fitted in closed form.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 import torch
@@ -191,6 +193,8 @@ def _centred(rows: Float[np.ndarray, "node feature"]) -> Float32[np.ndarray, ...
 
 def _scaled(block: Block) -> Block:
     """The block with rows of mean square 1, so that weights of different blocks compare."""
-    squares = block.multiply(block).sum() if sp.issparse(block) else np.square(block).sum()
-    size = float(np.sqrt(squares / max(block.shape[0], 1)))
-    return (block / size if size > 0 else block).astype(np.float32)
+    values = block if isinstance(block, np.ndarray) else block.data
+    size = math.sqrt(float(np.square(values).sum()) / max(block.shape[0], 1)) or 1.0
+    if isinstance(block, np.ndarray):
+        return (block / size).astype(np.float32)
+    return sp.csr_array((block / size).astype(np.float32))

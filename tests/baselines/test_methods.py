@@ -1,0 +1,186 @@
+"""What single methods promise beyond the contract."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from conftest import SMALL
+from graphs import hand_made
+from metatne.baselines.controls import Degree, NoKnownLabel
+from metatne.baselines.gcn import Network
+from metatne.baselines.gcn_layers import normalised_adjacency
+from metatne.baselines.metagnn import MetaGNN
+from metatne.baselines.pagerank import PageRank
+from metatne.baselines.propagation import LabelPropagation, walk_matrix
+from metatne.baselines.ridge import KernelRidge
+from metatne.estimator import MetaTNE
+from metatne.graph.planted import planted_graph
+from metatne.graph.store import Graph
+from metatne.sampling.splits import LabelSplit
+from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape
+from metatne.seeding import numpy_generator
+from metatne.training.trainer import Trainer
+from metatne.variants import FreezingTrainer, MetaOnlyTrainer, SummingTrainer, _weighing_by
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return planted_graph(300, num_labels=10, num_communities=6, seed=1).graph
+
+
+SPLIT = LabelSplit(np.arange(6), np.arange(6, 8), np.arange(8, 10))
+
+
+@pytest.fixture(scope="module")
+def tasks(graph: Graph) -> Tasks:
+    sampler = TaskSampler(graph.labels, range(8, 10), TaskShape(4, 6, 3, 5))
+    return sampler.draw(8, numpy_generator(0, "methods"))
+
+
+def test_label_propagation_is_the_dense_iteration(graph: Graph, tasks: Tasks) -> None:
+    found = LabelPropagation(num_iterations=7).fit(graph, split=SPLIT).score_tasks(tasks)
+    walk = walk_matrix(graph).toarray().astype(np.float64)
+    for number in range(len(tasks)):
+        shares = np.zeros((graph.num_nodes, 2))
+        for _ in range(7):
+            shares[tasks.positives[number]] = (1, 0)
+            shares[tasks.negatives[number]] = (0, 1)
+            shares = walk @ shares
+        reached = shares[tasks.queries[number]]
+        total = reached.sum(axis=1)
+        expected = np.where(total > 0, reached[:, 0] / np.where(total > 0, total, 1) - 0.5, 0)
+        np.testing.assert_allclose(found[number], expected, atol=1e-5)
+
+
+def test_where_no_sign_arrives_the_score_is_zero() -> None:
+    edges = [("a", "b"), ("b", "c"), ("x", "y")]
+    two = hand_made(edges, name="two parts")
+    a, c, x = (two.node_ids.positions([name]) for name in "acx")
+    tasks = Tasks(np.zeros(1, dtype=np.int64), a[None], c[None], x[None], np.ones((1, 1), bool))
+    method = LabelPropagation().fit(two, split=SPLIT)
+    assert method.score_tasks(tasks).tolist() == [[0.0]]
+
+
+def test_pagerank_is_the_dense_solution(graph: Graph, tasks: Tasks) -> None:
+    method = PageRank(num_iterations=200).fit(graph, split=SPLIT)
+    found = method.score_tasks(tasks)
+    walk = walk_matrix(graph).toarray().astype(np.float64)
+    for number in range(len(tasks)):
+        returns = np.zeros(graph.num_nodes)
+        returns[tasks.positives[number]] = 0.15 / 4
+        visits = np.linalg.solve(np.eye(graph.num_nodes) - 0.85 * walk.T, returns)
+        expected = np.log((visits - returns) / graph.degrees)
+        middle = (
+            expected[tasks.positives[number]].mean() + expected[tasks.negatives[number]].mean()
+        ) / 2
+        queries = expected[tasks.queries[number]] - middle
+        np.testing.assert_allclose(found[number], queries, atol=1e-3)
+
+
+def test_controls_say_what_they_say(graph: Graph, tasks: Tasks) -> None:
+    degree = Degree().fit(graph, split=SPLIT)
+    order = np.argsort(degree.score_tasks(tasks)[0], kind="stable")
+    degrees = graph.degrees[tasks.queries[0]][order]
+    assert (np.diff(degrees) >= 0).all()
+    unlabelled = NoKnownLabel().fit(graph, split=SPLIT)
+    held = graph.labels.select(SPLIT.known).holds_matrix().sum(axis=1)
+    assert np.array_equal(unlabelled.scores_, (held == 0).astype(float))
+
+
+def test_the_graph_convolution_is_pygs(graph: Graph) -> None:
+    """A X given, the first layer is an ordinary one: the same as two convolutions."""
+    from torch_geometric.nn import GCNConv
+
+    adjacency = normalised_adjacency(graph)
+    features = torch.randn(graph.num_nodes, 5, generator=torch.Generator().manual_seed(0))
+    network = Network(5, 7, 3, dropout=0.0).eval()
+    first, last = GCNConv(5, 7), GCNConv(7, 3)
+    first.lin.weight.data = network.first.weight.data.clone()
+    first.bias.data = network.first.bias.data.clone()
+    last.lin.weight.data = network.last.lin.weight.data.clone()
+    rows = np.repeat(np.arange(graph.num_nodes), graph.degrees)
+    edges = torch.from_numpy(np.stack((rows, graph.indices.astype(np.int64))))
+    expected = last(functional.relu(first(features, edges)), edges)
+    found = network(adjacency @ features, adjacency)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_meta_gnn_adapts_by_gradient_descent(graph: Graph, tasks: Tasks) -> None:
+    """Two inner updates of the whole graph's convolution, written out."""
+    method = MetaGNN(
+        hidden_dim=6,
+        feature_walks=2,
+        num_steps=1,
+        fast_choices=(0.3,),
+        meta_choices=(0.01,),
+        positives=4,
+        negatives=6,
+        validation_tasks=2,
+    ).fit(graph, split=SPLIT)
+    found = method.score_tasks(tasks)
+    adjacency = normalised_adjacency(graph).to_dense()
+    supports = np.concatenate((tasks.positives[0], tasks.negatives[0]))
+    truth = (torch.arange(10) < 4).float()
+    weights = [weight.detach().clone().requires_grad_() for weight in method._start]
+
+    def logits(weights: list[torch.Tensor]) -> torch.Tensor:
+        hidden = functional.relu(method._averaged @ weights[0] + weights[1])
+        return (adjacency @ hidden @ weights[2] + weights[3]).squeeze(1)
+
+    for _ in range(2):
+        loss = functional.binary_cross_entropy_with_logits(logits(weights)[supports], truth)
+        slopes = torch.autograd.grad(loss, weights)
+        weights = [
+            (w - 0.3 * s).detach().requires_grad_() for w, s in zip(weights, slopes, strict=True)
+        ]
+    expected = logits(weights)[tasks.queries[0]].detach().numpy()
+    np.testing.assert_allclose(found[0], expected, atol=1e-4)
+
+
+def test_ridge_has_a_weight_for_every_block(graph: Graph) -> None:
+    method = KernelRidge(num_steps=5, positives=4, negatives=6, validation_tasks=10)
+    weights = method.fit(graph, split=SPLIT).weights_
+    assert len(weights) == len(method.blocks_) >= 14
+    assert all(weight > 0 for weight in weights.values())
+    assert len(set(weights.values())) > 1  # something was learned
+
+
+def run(kind: type[Trainer], graph: Graph, **changes: object) -> Trainer:
+    trainer = kind(graph, SPLIT, MetaTNE(**SMALL | changes).config)
+    trainer.run()
+    return trainer
+
+
+def test_v3_takes_both_losses_in_every_step(graph: Graph) -> None:
+    trainer = run(SummingTrainer, graph, num_steps=10, validate_every=5)
+    assert trainer.state.num_structural == trainer.state.step == 10
+    last = trainer.state.history[-1]
+    assert last.structural_loss is not None
+    assert last.meta_loss is not None
+    assert _weighing_by(10.0).trainer_kind.factor == 10.0  # type: ignore[attr-defined]
+
+
+def test_v4_freezes_the_embeddings(graph: Graph) -> None:
+    seen: list[torch.Tensor] = []
+    trainer = FreezingTrainer(graph, SPLIT, MetaTNE(**SMALL | {"num_steps": 10}).config)
+
+    def keep(trainer: Trainer) -> None:
+        for rows in trainer.row_optimisers.values():
+            rows.settle_all()
+        seen.append(trainer.network.embeddings.detach().clone())
+
+    trainer.run(at_step_end=keep)
+    assert trainer.state.num_structural == 5
+    assert not torch.equal(seen[0], seen[4])
+    # The momentum of the structural steps has to come to rest first; no task moves a row.
+    assert (seen[9] - seen[8]).abs().max() < 1e-2
+    moved = trainer.row_optimisers["meta embeddings"]
+    assert moved.rate == 0.0
+
+
+def test_v5_takes_no_structural_step(graph: Graph) -> None:
+    trainer = run(MetaOnlyTrainer, graph, num_steps=10)
+    assert trainer.state.num_structural == 0
