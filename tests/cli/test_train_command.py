@@ -200,8 +200,8 @@ def test_ctrl_c_keeps_the_training_and_resume_ends_it_the_same(run: Run, town: T
     assert _weights("m") == _weights("unbroken")
     columns = ["step", "tau", "structural_loss", "meta_loss", "auc", "f1"]
     histories = [MetaTNE.load(name).history_[columns] for name in ("m", "unbroken")]
-    # Losses of the process that compiled the loops differ in the last bit (6e-8 seen) from those
-    # of one that loaded them; why is not known yet.
+    # Losses of the process that compiled the loops may differ in the last bit (6e-8 seen) from
+    # those of one that loaded them (LOG.md).
     resumed, unbroken = histories
     pd.testing.assert_frame_equal(resumed, unbroken, rtol=0, atol=1e-6)
 
