@@ -98,6 +98,12 @@ class Transformation(nn.Module):
             self._plain_closeness(negatives, queries, projected, noise.negative if noise else None),
         )
 
+    def adapt(
+        self, supports: Float[Tensor, "task shot dim"], queries: Float[Tensor, "task query dim"]
+    ) -> Float[Tensor, "task query shot+1 dim"]:
+        """The nodes of each set {query} u supports as they are adapted to it, the query last."""
+        return self._adapt(supports, queries, self.first_block.project(queries), None)
+
     def _plain_closeness(
         self,
         supports: Float[Tensor, "task shot dim"],
@@ -105,6 +111,16 @@ class Transformation(nn.Module):
         projected: Projected,
         masks: Sequence[SetMasks] | None,
     ) -> Float[Tensor, "task query"]:
+        tokens = self._adapt(supports, queries, projected, masks)
+        return prototype_closeness(tokens[:, :, :-1], tokens[:, :, -1])
+
+    def _adapt(
+        self,
+        supports: Float[Tensor, "task shot dim"],
+        queries: Float[Tensor, "task query dim"],
+        projected: Projected,
+        masks: Sequence[SetMasks] | None,
+    ) -> Float[Tensor, "task query shot+1 dim"]:
         first, *later = masks if masks else (None,) * (1 + len(self.later_blocks))
         mixture = self.first_block.mixture(supports, projected, first)
         tailored = supports.unsqueeze(1) + _sum_heads(mixture)  # (task, query, shot, dim)
@@ -112,8 +128,8 @@ class Transformation(nn.Module):
         tokens = self.first_block.feed(torch.cat((tailored, adapted), dim=2), first)
         for block, block_masks in zip(self.later_blocks, later, strict=True):
             tokens = block(tokens, block_masks)
-        tokens = self.last_norm(tokens)  # (task, query, shot + 1, dim)
-        return prototype_closeness(tokens[:, :, :-1], tokens[:, :, -1])
+        adapted_tokens: Tensor = self.last_norm(tokens)
+        return adapted_tokens
 
     def _fused_closeness(
         self,

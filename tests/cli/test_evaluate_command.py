@@ -25,8 +25,9 @@ from metatne.graph.store import Graph
 from metatne.sampling.splits import paper_split
 
 FIELDS = [
-    *("dataset", "method", "preset", "positives", "negatives", "tasks", "trial", "config_hash"),
-    *("auc", "f1", "recall", "average_precision", "seconds", "steps"),
+    *("dataset", "method", "preset", "positives", "negatives", "query_positives"),
+    *("query_negatives", "protocol", "tasks", "trial", "config_hash"),
+    *("auc", "f1", "recall", "average_precision", "seconds", "steps", "memory_gb"),
 ]
 SHAPE = ("--positives", 4, "--negatives", 6, "--tasks", 15)
 
@@ -69,7 +70,10 @@ def test_jobs_change_no_number(run: Run, town: Town) -> None:
     assert run(*evaluate, "--jobs", 1, "--out", "one.jsonl").code == 0
     assert run(*evaluate, "--jobs", 2, "--out", "two.jsonl").code == 0
     one, two = (
-        sorted(({**row, "seconds": 0} for row in _rows(name)), key=lambda row: row["trial"])
+        sorted(
+            ({**row, "seconds": 0, "memory_gb": 0} for row in _rows(name)),
+            key=lambda row: row["trial"],
+        )
         for name in ("one.jsonl", "two.jsonl")
     )
     assert one == two
@@ -119,7 +123,7 @@ def test_bad_trials(text: str) -> None:
     ("given", "message"),
     [
         (["--trials", "5-1"], "--trials: expected numbers from 1 up, in order, found '5-1'"),
-        (["--method", "magic"], "method: expected one of metatne, found 'magic'"),
+        (["--method", "magic"], "v5, found 'magic'"),
         (["--preset", "papr"], "preset: expected one of default, paper, found 'papr'"),
         (["--set", "dimm=3"], "there is no setting 'dimm'; did you mean 'dim'?"),
         (["--set", "seed=3"], "a trial's number is its seed"),

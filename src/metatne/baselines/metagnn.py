@@ -33,12 +33,12 @@ class MetaGNNSettings(ConvolutionSettings):
 
     num_updates: int = Field(2, ge=1, description="inner updates on a task's supports")
     fast_choices: tuple[float, ...] = Field(
-        (0.1, 0.5), description="the rate of inner updates is one of these"
+        (0.5, 2.0), description="the rate of inner updates is one of these"
     )
     meta_choices: tuple[float, ...] = Field(
-        (0.001, 0.003), description="the rate of the start's updates is one of these"
+        (0.01,), description="the rate of the start's updates is one of these"
     )
-    num_steps: int = Field(150, ge=1, description="updates of the start")
+    num_steps: int = Field(800, ge=1, description="updates of the start")
     tasks_per_step: int = Field(5, ge=1, description="tasks of such an update")
     num_looks: int = Field(3, ge=1, description="times validation tasks are looked at")
 

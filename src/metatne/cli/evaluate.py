@@ -55,8 +55,9 @@ def evaluate(
         str,
         typer.Option(
             "--method",
-            metavar="|".join(METHODS),
-            help="What is to be scored.",
+            metavar="NAME",
+            help=f"What is to be scored: {', '.join(METHODS)}. "
+            "All but metatne may need pip install 'metatne[baselines]'.",
             rich_help_panel=PROTOCOL_PANEL,
         ),
     ] = "metatne",

@@ -39,7 +39,10 @@ def report(
         typer.Option("--plots", metavar="DIR", help="Gets a picture where the paper has a figure."),
     ] = Path("docs/plots"),
 ) -> None:
-    """Make tables and plots of the trials that were run, the paper's numbers beside ours."""
+    """Make tables of the trials that were run.
+
+    The paper's numbers stand beside ours; where the paper has a figure, there is a plot.
+    """
     if not results.is_dir():
         raise InputError(f"--results: there is no directory {results}; run `metatne reproduce`")
     check_new_file("--out", out)

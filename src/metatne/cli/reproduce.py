@@ -24,6 +24,8 @@ from metatne.cli.options import (
     chosen_cluster,
     load_graph,
 )
+from metatne.config import Config
+from metatne.config import preset as paper_preset
 from metatne.errors import ConfigError, DatasetError
 from metatne.evaluation.paper import paper_statistics
 from metatne.evaluation.protocol import PAPER, PROTOCOLS
@@ -32,10 +34,11 @@ from metatne.evaluation.runner import Engine, Trial, local_engine, run_trials
 from metatne.experiments.studies import PAPER_DATASETS, STUDIES, Study, cells_of, chosen
 from metatne.graph.datasets import DATASETS
 from metatne.graph.store import Graph
+from metatne.storage import write_json
 
-DATASETS_STUDY = "datasets"
-NAMES = (DATASETS_STUDY, *STUDIES)
-WHAT = "What is run"
+DATASETS_STUDY, VISUAL, SEARCH = "datasets", "visual", "search"
+NAMES = (DATASETS_STUDY, *STUDIES, VISUAL, SEARCH)
+WHAT, SEARCHING = "What is run", "The study `search`"
 
 _LIST = "\n".join(f"  {each.name:<10} {each.shows}: {each.title}" for each in STUDIES.values())
 
@@ -43,6 +46,8 @@ EXAMPLE = f"""\b
 Studies:
   {DATASETS_STUDY:<10} Table 1: the data sets, counted
 {_LIST}
+  {VISUAL:<10} Figure 6: two queries before and after adaptation
+  {SEARCH:<10} Table 4: the search for hyper-parameters, on validation tasks
 
 \b
 Example:
@@ -127,6 +132,26 @@ def reproduce(
             rich_help_panel=MACHINES,
         ),
     ] = 1,
+    samples: Annotated[
+        int,
+        typer.Option(
+            "--samples",
+            min=1,
+            metavar="N",
+            help="Points of the space that the search tries.",
+            rich_help_panel=SEARCHING,
+        ),
+    ] = 16,
+    steps: Annotated[
+        int,
+        typer.Option(
+            "--steps",
+            min=10,
+            metavar="N",
+            help="Steps of a training in the search, at most.",
+            rich_help_panel=SEARCHING,
+        ),
+    ] = 2_000,
     data_dir: DataDirOption = None,
 ) -> None:
     """Run the trials of a table or figure of the paper.
@@ -138,6 +163,14 @@ def reproduce(
         raise ConfigError(f"STUDY: expected one of {', '.join(NAMES)}, found {study!r}")
     if study == DATASETS_STUDY:
         show_table(_count_datasets(dataset, data_dir))
+        return
+    if study == VISUAL:
+        _draw_visual(dataset or "ppi", parse_trials(trials)[0], preset, out, data_dir)
+        return
+    if study == SEARCH:
+        cluster = chosen_cluster("ray", None, address)
+        assert cluster is not None
+        _search(dataset or "ppi", parse_trials(trials)[0], cluster, samples, steps, out, data_dir)
         return
     wanted = STUDIES[study]
     path = out / f"{study}.jsonl"
@@ -178,6 +211,47 @@ def reproduce(
 
         run_trials(todo, results=ResultsFile(path), engine=run, on_result=show)
     say(f"{path} has all {len(todo)} trials; `metatne report` makes tables of them")
+
+
+def _draw_visual(reference: str, trial: int, preset: str, out: Path, data_dir: Path | None) -> None:
+    from metatne.experiments.visual import draw_visual
+
+    graph = load_graph(reference, data_dir)
+    paths = [out / f"visual-{graph.name}.{kind}" for kind in ("svg", "png")]
+    for path in paths:
+        check_new_file("--out", path)
+    say(draw_visual(graph, trial, paths, preset=preset))
+    say(f"drawn: {', '.join(map(str, paths))}")
+
+
+def _search(
+    reference: str,
+    trial: int,
+    cluster: Cluster,
+    samples: int,
+    steps: int,
+    out: Path,
+    data_dir: Path | None,
+) -> None:
+    from metatne.cluster.session import plain_errors, ray_session
+    from metatne.experiments.search import SPACE, search
+
+    graph = load_graph(reference, data_dir)
+    path = out / f"search-{graph.name}.json"
+    check_new_file("--out", path)
+    with ray_session(cluster.address), plain_errors():
+        found = search(reference, trial, data_dir=data_dir, num_samples=samples, num_steps=steps)
+    published = Config(**paper_preset("paper", graph.name)).model_dump()
+    facts = {"dataset": graph.name, "trial": trial, "samples": samples, "steps": steps}
+    write_json(path, facts | {"published": published, "found": found})
+    table = Table(box=None, pad_edge=False)
+    for column in ("setting", "best found", "published"):
+        table.add_column(column)
+    for name in SPACE:
+        table.add_row(name, str(found[0]["point"][name]), str(published[name]))
+    best = found[0]
+    table.add_row("validation AUC / F1", f"{best['auc']:.4f} / {best['f1']:.4f}", "-")
+    show_table(table)
 
 
 def _shots_of(study: Study) -> list[str]:

@@ -1,0 +1,96 @@
+"""RESULTS.md says what the lines say, the paper's numbers beside it, and compares fairly."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+from scipy import stats
+
+from metatne.experiments.plots import draw_plots
+from metatne.experiments.report import write_report
+
+
+def row(method: str, trial: int, auc: float, **changes: Any) -> dict[str, Any]:
+    return {
+        "dataset": "ppi",
+        "method": method,
+        "preset": "default",
+        "positives": 10,
+        "negatives": 20,
+        "query_positives": 10,
+        "query_negatives": 20,
+        "protocol": "paper",
+        "tasks": 1000,
+        "trial": trial,
+        "config_hash": f"of {method}",
+        "auc": auc,
+        "f1": 0.5,
+        "recall": 0.6,
+        "average_precision": 0.4,
+        "seconds": 10.0 * trial,
+        "steps": 5,
+        "memory_gb": 0.5 + trial / 10,
+    } | changes
+
+
+OURS = [row("metatne", trial, 0.70 + trial / 100) for trial in (1, 2, 3, 4)]
+LP = [row("lp", trial, 0.60 + trial / 50) for trial in (2, 3, 4, 9)]
+
+
+def line_of(page: str, start: str) -> list[str]:
+    line = next(line for line in page.splitlines() if line.startswith(f"| {start} |"))
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_a_table_has_means_and_the_papers_numbers() -> None:
+    page = write_report({"overall": [*OURS, *LP]})
+    assert "### ppi, 10/20" in page
+    cells = line_of(page, "MetaTNE (default)")
+    spread = statistics.stdev([0.71, 0.72, 0.73, 0.74])
+    assert cells[1:4] == ["4", f"0.7250 ± {spread:.4f}", "0.6865"]
+    assert cells[-2:] == ["25.0", "0.90"]
+    assert line_of(page, "LP")[1:4:2] == ["4", "0.6285"]
+    # The paper's order: LP first.
+    assert page.index("| LP |") < page.index("| MetaTNE (default) |")
+
+
+def test_methods_compare_on_the_trials_that_both_have() -> None:
+    page = write_report({"overall": [*OURS, *LP]})
+    gaps = [0.72 - 0.64, 0.73 - 0.66, 0.74 - 0.68]
+    comparison = page[page.index("less each other method") :]
+    cells = line_of(comparison, "LP")
+    assert cells[:3] == ["LP", "3", f"{statistics.mean(gaps):+.4f}"]
+    assert cells[4] == f"{stats.ttest_1samp(gaps, 0.0).pvalue:.2g}"
+    assert cells[5] == f"{stats.wilcoxon(gaps).pvalue:.2g}"
+
+
+def test_other_protocols_and_query_sets_are_tables_of_their_own() -> None:
+    rows = [*OURS, row("metatne", 1, 0.5, protocol="unlabelled-queries")]
+    page = write_report({"overall": rows, "queries": [row("metatne", 1, 0.6, query_negatives=50)]})
+    assert "### ppi, 10/20, protocol unlabelled-queries" in page
+    assert "### ppi, 10/20, queries 10/50" in page
+    alone = page[page.index("protocol unlabelled-queries") : page.index("## How the number")]
+    assert "0.6865" not in alone  # the paper has no such cell
+
+
+def test_variants_have_the_papers_f1() -> None:
+    page = write_report({"ablation": [*OURS, row("v1", 1, 0.6)]})
+    cells = line_of(page, "V1 (default)")
+    assert cells[5] == "0.4851"
+    assert cells[3] == ""
+
+
+def test_plots(tmp_path: Path) -> None:
+    rows = [
+        row(method, trial, 0.6 + n / 1000, negatives=n, query_negatives=n)
+        for method in ("metatne", "planetoid")
+        for trial in (1, 2)
+        for n in (10, 20)
+    ]
+    shown = draw_plots({"negatives": rows}, tmp_path / "plots", tmp_path)
+    assert "![negatives, ppi](plots/negatives-ppi.svg)" in shown
+    first = (tmp_path / "plots" / "negatives-ppi.svg").read_text()
+    assert "MetaTNE" in first
+    assert draw_plots({}, tmp_path, tmp_path) == ""
