@@ -28,6 +28,11 @@ def test_the_errors_are_not_stale() -> None:
     assert written == _page("errors.md"), "docs/errors.md is stale; run `make docs`"
 
 
+def test_the_methods_are_not_stale() -> None:
+    written = _script("write_methods_page.py")["page"]()
+    assert written == _page("methods.md"), "docs/methods.md is stale; run `make docs`"
+
+
 def test_the_figures_are_not_stale() -> None:
     """The tables are those of `results/bench.json`, and so are the plots."""
     report = json.loads((ROOT / "results" / "bench.json").read_text(encoding="utf-8"))

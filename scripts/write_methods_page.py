@@ -1,0 +1,110 @@
+"""Write docs/methods.md from the methods themselves: `make docs`."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from metatne.baselines.base import Baseline, BaselineSettings
+from metatne.evaluation.methods import METHODS, VARIANTS, Entry
+from metatne.evaluation.protocol import ASKED_SHARE
+
+TARGET = Path(__file__).parents[1] / "docs" / "methods.md"
+
+INTRODUCTION = f"""\
+<!-- Written by scripts/write_methods_page.py (`make docs`); do not edit by hand. -->
+
+# Methods and protocols
+
+Every method of the paper, and controls that it lacks, behind one contract: settings by name,
+`fit` on a graph, `score_tasks` for the protocols, `rank` for you. They need `pip install -c
+constraints.txt '.[baselines]'` in a checkout.
+
+```
+metatne evaluate my-graph --method line --trials 1-5 --out results.jsonl --set strength=0.5
+metatne reproduce overall --dataset my-graph --methods lp,line,ridge,metatne --trials 1-5
+```
+
+```python
+from metatne import load_dataset
+from metatne.baselines.propagation import LabelPropagation
+
+graph = load_dataset("debian")
+method = LabelPropagation().fit(graph)
+print(method.rank(positives=["lmms", "audacity", "ardour"], top=20))
+```
+
+Choices (a rate, p and q, when to stop) are made on tasks from validation labels, never on test
+labels. Embeddings that do not depend on labels are kept in the user's cache directory
+(`~/.cache/metatne/embeddings` on Linux) under a digest of the graph and the settings.
+
+## Two protocols
+
+A trial cuts the labels into 60 % known, 20 % validation and 20 % test by its number, fits the
+method without the test labels, and scores tasks drawn from them.
+
+- `--protocol paper`: support and query nodes come from the whole graph, and every known label of
+  every node is given. Where every node holds some label, as in BlogCatalog and PPI, a node
+  without a known label is likelier to hold a novel one; the control `unlabelled` scores by that
+  alone.
+- `--protocol unlabelled-queries`: {ASKED_SHARE:.0%} of the nodes, drawn by the trial's number,
+  lose all their known labels; validation and test queries are drawn from these nodes and supports
+  from the others. A label without enough holders on either side is not drawn.
+
+## The methods
+
+"""
+
+
+def main() -> None:
+    TARGET.write_text(page(), encoding="utf-8")
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [INTRODUCTION]
+    for name, entry in METHODS.items():
+        parts.append(_section(name, entry))
+    parts.append("## MetaTNE with a part taken out\n\nFor `metatne reproduce ablation`.\n")
+    rows = [f"| `{name}` | {_summary(_kind(entry))} |" for name, entry in VARIANTS.items()]
+    parts.append("\n".join(["| | |", "|---|---|", *rows]) + "\n")
+    return "\n".join(parts)
+
+
+def _section(name: str, entry: Entry) -> str:
+    kind = _kind(entry)
+    where = "" if entry.is_in_paper else " (not in the paper)"
+    text = f"### `{name}`: {entry.title}{where}\n\n{_document(kind)}\n"
+    if not issubclass(kind, Baseline):
+        return text + "\nIts settings are in [cli.md](cli.md#settings).\n"
+    shared = set(BaselineSettings.model_fields)
+    own = {k: v for k, v in kind.kind_of_settings.model_fields.items() if k not in shared}
+    if not own:
+        return text
+    rows = [
+        f"| `{key}` | `{_shown(field.default)}` | {field.description} |"
+        for key, field in own.items()
+    ]
+    return "\n".join([text, "| setting | default | |", "|---|---|---|", *rows]) + "\n"
+
+
+def _shown(value: Any) -> str:
+    return str(list(value)) if isinstance(value, tuple) else str(value)
+
+
+def _kind(entry: Entry) -> Any:
+    return getattr(import_module(entry.module), entry.kind)
+
+
+def _document(kind: Any) -> str:
+    return inspect.cleandoc(kind.__doc__ or "")
+
+
+def _summary(kind: Any) -> str:
+    return _document(kind).splitlines()[0]
+
+
+if __name__ == "__main__":
+    main()
