@@ -263,6 +263,15 @@ def test_second_derivatives_are_refused_and_not_wrong() -> None:
         by_gain.sum().backward()  # type: ignore[no-untyped-call]
 
 
+def test_gradients_can_be_asked_for_once() -> None:
+    factors, rest = random_inputs()
+    leaf = factors.supports.detach().requires_grad_()
+    closeness = fused_closeness(factors._replace(supports=leaf), rest).sum()
+    closeness.backward(retain_graph=True)  # type: ignore[no-untyped-call]
+    with pytest.raises(RuntimeError, match="gradients were asked for a second time"):
+        closeness.backward()  # type: ignore[no-untyped-call]
+
+
 @pytest.mark.parametrize("field", Factors._fields)
 def test_nan_reaches_the_queries_it_belongs_to(field: str) -> None:
     factors, rest = random_inputs(tasks=2, queries=2, shots=2)

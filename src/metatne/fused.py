@@ -96,8 +96,10 @@ class _Closeness(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
         (gradient,) = outer
+        if ctx.arrays is None:
+            raise RuntimeError("gradients were asked for a second time; compute the closeness anew")
         by = _backward(ctx.arrays, ctx.saved, np.ascontiguousarray(gradient.detach().numpy()))
-        del ctx.arrays, ctx.saved  # 2 KB a pair
+        ctx.arrays = ctx.saved = None  # 2 KB a pair
         # In PyTorch's own memory, which is aligned: products of MKL round by alignment.
         return (*(torch.from_numpy(each).clone() for each in by[:-2]), None, None)
 

@@ -35,7 +35,8 @@ class SetMasks:
 
     attended_supports: Float[Tensor, "task shot dim"]
     attended_queries: Float[Tensor, "task query dim"]
-    """On what attention adds: by a support's share of it, and by a query's."""
+    """On what attention adds. In the first block, whose sets are never written out, a query's
+    mask is on its values, to whomever they are added, and on what supports add to it."""
 
     fed_supports: Float[Tensor, "task shot dim"]
     fed_queries: Float[Tensor, "task query dim"]

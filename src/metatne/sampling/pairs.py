@@ -47,9 +47,9 @@ class PairSampler:
         self.batch_size = batch_size
         self.num_negatives = num_negatives
         self.seed = seed
-        # A mapped array is read through a plain view: compiled code knows no other kind.
-        self._indptr = np.asarray(graph.indptr).view(np.ndarray)
-        self._indices = np.asarray(graph.indices).view(np.ndarray)
+        # A mapped array as a plain one: compiled code knows no other kind.
+        self._indptr = np.asarray(graph.indptr)
+        self._indices = np.asarray(graph.indices)
         if graph.weights is None:
             degrees = np.diff(graph.indptr).astype(np.float64)
             self._guide = _guide_to_nodes(self._indptr)

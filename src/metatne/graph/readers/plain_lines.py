@@ -266,7 +266,7 @@ class _NotClose(Exception):  # noqa: N818 - it is no error: they are numbered an
 
 
 class _CloseIntegers:
-    """Ids that are integers from 0 up to less than `limit`."""
+    """Ids that are integers from 0 up, below `limit`."""
 
     def __init__(self, limit: int) -> None:
         self._largest = min(limit, MAX_INTEGER)
