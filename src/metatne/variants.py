@@ -10,11 +10,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from metatne.errors import ConfigError
 from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
 from metatne.losses import structural_loss
-from metatne.model import MetaTNENetwork, prototype_closeness
+from metatne.model import Block, MetaTNENetwork, prototype_closeness
 from metatne.noise import Noise
+from metatne.sampling.splits import LabelSplit
 from metatne.training.meta import meta_gradients
 from metatne.training.trainer import Trainer
 
@@ -40,7 +42,11 @@ class PlainNetwork(MetaTNENetwork):
 
 
 class OneSetNetwork(MetaTNENetwork):
-    """V2's network: all nodes of a task, of both signs and all queries, attend to each other."""
+    """V2's network: all nodes of a task, of both signs and all queries, attend to each other.
+
+    Dropout is on what the modules add; attention weights, for which no masks over so large a
+    set are drawn, are not dropped. Blocks normalise first, as published.
+    """
 
     def classify(
         self,
@@ -55,19 +61,25 @@ class OneSetNetwork(MetaTNENetwork):
         transformation = self.transformation
         for place, block in enumerate((transformation.first_block, *transformation.later_blocks)):
             attended = block.attention(block.attention_norm(tokens) if block.norm_first else tokens)
-            tokens = block.feed(tokens + attended * _attended_mask(noise, place))
+            tokens = _fed(block, tokens + attended * _mask(noise, place, "attended"), noise, place)
         tokens = transformation.last_norm(tokens).squeeze(1)
         positives, negatives, queries = torch.split(tokens, sizes, dim=1)
         return _closeness(positives, queries) - _closeness(negatives, queries)
 
 
-def _attended_mask(noise: Noise | None, place: int) -> Tensor | float:
-    """The noise on what attention adds, as drawn for the sets of the two signs."""
+def _fed(block: Block, tokens: Tensor, noise: Noise | None, place: int) -> Tensor:
+    """`Block.feed`, with the noise of nodes of both signs."""
+    return tokens + (block.feed(tokens) - tokens) * _mask(noise, place, "fed")
+
+
+def _mask(noise: Noise | None, place: int, part: str) -> Tensor | float:
+    """The noise on what a module adds, as drawn for the sets of the two signs."""
     if not noise:
         return 1.0
     positive, negative = noise.positive[place], noise.negative[place]
-    parts = (positive.attended_supports, negative.attended_supports, positive.attended_queries)
-    return torch.cat(parts, dim=1).unsqueeze(1)
+    supports = [getattr(masks, f"{part}_supports") for masks in (positive, negative)]
+    queries = getattr(positive, f"{part}_queries")
+    return torch.cat((*supports, queries), dim=1).unsqueeze(1)
 
 
 def _closeness(
@@ -101,11 +113,10 @@ class SummingTrainer(Trainer):
         self.state.num_structural += 1
         tasks = self.tasks_of_step(step)
         of_tasks = np.concatenate((tasks.positives, tasks.negatives, tasks.queries), axis=1)
-        nodes, places = torch.unique(
-            torch.from_numpy(np.concatenate((pairs.nodes, of_tasks.ravel()))), return_inverse=True
-        )
+        touched = np.concatenate((pairs.nodes, of_tasks.ravel()))
+        nodes, places = torch.unique(torch.from_numpy(touched).to(self.device), return_inverse=True)
         contexts, context_places = torch.unique(
-            torch.from_numpy(pairs.contexts), return_inverse=True
+            torch.from_numpy(pairs.contexts).to(self.device), return_inverse=True
         )
         rows = self.row_optimisers["meta embeddings"]
         context_rows = self.row_optimisers["structural contexts"]
@@ -174,12 +185,14 @@ class SumOfLosses(MetaTNE):
 
     trainer_kind = SummingTrainer
 
-    def fit(self, graph: Graph, **options: Any) -> Self:
-        """Train with every factor and keep the best by validation."""
+    def fit(self, graph: Graph, *, split: LabelSplit | None = None, **options: Any) -> Self:
+        """Train with every factor and keep the best by validation; no checkpoints are kept."""
+        if options:
+            raise ConfigError(f"V3 trains {len(FACTORS)} models: it takes no {', '.join(options)}")
         best, best_score = None, -math.inf
         for factor in FACTORS:
             attempt = _weighing_by(factor)(**self.get_params())
-            score = _best_score(attempt.fit(graph, **options))
+            score = _best_score(attempt.fit(graph, split=split))
             if score > best_score:
                 best, best_score, self.factor_ = attempt, score, factor
         assert best is not None
@@ -205,9 +218,15 @@ def _best_score(model: MetaTNE) -> float:
 
 
 class FrozenEmbeddings(MetaTNE):
-    """V4: embeddings learned from the graph, then left as they are."""
+    """V4: embeddings learned from the graph alone, then left as they are.
+
+    The default preset's start knows the known labels too; here it is the paper's, at random.
+    """
 
     trainer_kind = FreezingTrainer
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings | {"spectral_scale": 0.0})
 
 
 class OneHotInput(MetaTNE):

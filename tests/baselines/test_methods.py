@@ -175,10 +175,7 @@ def test_v4_freezes_the_embeddings(graph: Graph) -> None:
     trainer.run(at_step_end=keep)
     assert trainer.state.num_structural == 5
     assert not torch.equal(seen[0], seen[4])
-    # The momentum of the structural steps has to come to rest first; no task moves a row.
-    assert (seen[9] - seen[8]).abs().max() < 1e-2
-    moved = trainer.row_optimisers["meta embeddings"]
-    assert moved.rate == 0.0
+    assert torch.equal(seen[4], seen[9])
 
 
 def test_v5_takes_no_structural_step(graph: Graph) -> None:

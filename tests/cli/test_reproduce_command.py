@@ -75,6 +75,8 @@ def test_counting_a_graph(run: Run, graph: Path) -> None:
         (("overall", "--shots", "10/30"), "--shots: expected some of 10/20, 10/40, found '10/30'"),
         (("overall", "--trials", "5-1"), "--trials: expected numbers from 1 up"),
         (("overall", "--engine", "spark"), "--engine: expected local or ray"),
+        (("overall", "--samples", "3"), "--samples: the study 'overall' does not take it"),
+        (("visual", "--tasks", "3"), "--tasks: the study 'visual' does not take it"),
         (("overall", "--protocol", "papre"), "protocol: expected one of paper, unlabelled-queries"),
     ],
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from metatne.errors import TrainingError
+from metatne.errors import RunError, TrainingError
 from metatne.evaluation.protocol import TrialResult, TrialSettings
 from metatne.evaluation.results import ResultsFile
 from metatne.evaluation.runner import _prepare_worker, evaluate
@@ -120,9 +120,11 @@ def test_a_failed_trial_leaves_the_finished_ones(
     saved_graph: str, trials_run: list[int], tmp_path: Path
 ) -> None:
     results = ResultsFile(tmp_path / "results.jsonl")
-    with pytest.raises(TrainingError, match="on purpose"):
+    with pytest.raises(RunError, match=r"1 of 3 trials failed \(planted metatne 13\).*on purpose"):
         evaluate(saved_graph, SETTINGS, [1, 13, 2], results=results)
-    assert [row["trial"] for row in results.rows()] == [1]
+    assert [row["trial"] for row in results.rows()] == [1, 2]
+    with pytest.raises(TrainingError, match="on purpose"):  # as it is, where there is but one
+        evaluate(saved_graph, SETTINGS, [1, 13], results=results)
 
 
 class InlinePool:

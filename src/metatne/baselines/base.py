@@ -37,6 +37,9 @@ class Baseline(ABC):
 
     kind_of_settings: ClassVar[type[BaselineSettings]] = BaselineSettings
 
+    needs_labels: ClassVar[bool] = True
+    """Whether known labels are learned from, or choose among settings."""
+
     num_steps_: int
     """Steps of training that `fit` took; 0 where there is nothing to train."""
 
@@ -52,12 +55,14 @@ class Baseline(ABC):
 
         Without a `split`, a fifth of the labels are set aside for choices.
         """
-        shape = self.task_shape
-        if split is None:
-            split = split_for_use(graph, shape, share=VALIDATION_SHARE, seed=self.settings.seed)
-        self._graph = graph
+        if split is None and self.needs_labels:
+            split = split_for_use(
+                graph, self.task_shape, share=VALIDATION_SHARE, seed=self.settings.seed
+            )
+        none = np.empty(0, dtype=np.int64)
         self.num_steps_ = 0
-        self.learn(graph, split)
+        self.learn(graph, split or LabelSplit(none, none, none))
+        self._graph = graph
         return self
 
     @abstractmethod

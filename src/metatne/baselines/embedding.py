@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -22,6 +23,9 @@ from metatne.storage import new_file
 
 Vectors = Float32[np.ndarray, "node dim"]
 
+VERSION = 1
+"""To be raised when what is made of the same settings changes: older files are then not read."""
+
 
 def structure_digest(graph: Graph) -> str:
     """16 hex digits of nodes and edges; labels and ids do not count."""
@@ -37,17 +41,22 @@ def cached_vectors(
 ) -> Vectors:
     """What `make` makes of this graph with these settings, from disk if it was made before.
 
-    The file is written whole or not at all; one that cannot be read is made again.
+    The file is written whole or not at all; one that cannot be read is made again. Whoever
+    else wants it in the meantime waits.
     """
     folder = user_cache_path("metatne") / "embeddings"
-    path = folder / f"{name}-{structure_digest(graph)}-{hash_settings(settings)}.npy"
-    found = _read(path, graph.num_nodes)
-    if found is not None:
-        return found
-    vectors = np.ascontiguousarray(make(), dtype=np.float32)
-    with new_file(path) as temporary, temporary.open("wb") as file:
-        np.save(file, vectors)
-    return vectors
+    facts = hash_settings({**settings, "version": VERSION})
+    path = folder / f"{name}-{structure_digest(graph)}-{facts}.npy"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{path.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed, even by a crash
+        found = _read(path, graph.num_nodes)
+        if found is not None:
+            return found
+        vectors = np.ascontiguousarray(make(), dtype=np.float32)
+        with new_file(path) as temporary, temporary.open("wb") as file:
+            np.save(file, vectors)
+        return vectors
 
 
 def _read(path: Path, num_nodes: int) -> Vectors | None:

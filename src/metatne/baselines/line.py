@@ -37,6 +37,7 @@ class LINESettings(EmbeddingSettings):
 class LINE(EmbeddingBaseline):
     """Nodes that are linked are alike (first order), and so are those with like neighbours."""
 
+    needs_labels = False
     kind_of_settings = LINESettings
     settings: LINESettings
 

@@ -24,6 +24,9 @@ from metatne.sampling.splits import LabelSplit
 from metatne.sampling.tasks import Tasks, TaskSampler
 from metatne.seeding import numpy_generator, torch_seed
 
+QUERIES_AT_A_TIME = 512
+"""Queries whose rows of the graph are held at once, over all columns that they have."""
+
 Weights = list[Tensor]
 """W1, b1, W2, b2."""
 
@@ -131,17 +134,28 @@ class MetaGNN(Baseline):
         supports = np.concatenate((task.positives[0], task.negatives[0]))
         truth = torch.zeros(len(supports))
         truth[: task.positives.shape[1]] = 1.0
-        averages, columns = self._surroundings(np.concatenate((supports, task.queries[0])))
+        averages, columns = self._surroundings(supports)
         inputs = self._averaged[columns]
         weights = start
         for _ in range(self.settings.num_updates):
-            logits = _forward(weights, inputs, averages[: len(supports)])
+            logits = _forward(weights, inputs, averages)
             loss = functional.binary_cross_entropy_with_logits(logits, truth)
             slopes = torch.autograd.grad(loss, weights, create_graph=not is_last)
             weights = [w - fast_rate * s for w, s in zip(weights, slopes, strict=True)]
-        logits = _forward(weights, inputs, averages[len(supports) :])
+        logits = torch.cat(
+            [
+                self._logits(weights, task.queries[0, first : first + QUERIES_AT_A_TIME])
+                for first in range(0, task.queries.shape[1], QUERIES_AT_A_TIME)
+            ]
+        )
         is_positive: Bool[np.ndarray, " query"] = task.is_positive[0]
         return logits, torch.from_numpy(is_positive.astype(np.float32))
+
+    def _logits(
+        self, weights: Weights, nodes: Int64[np.ndarray, " node"]
+    ) -> Float[Tensor, " node"]:
+        averages, columns = self._surroundings(nodes)
+        return _forward(weights, self._averaged[columns], averages)
 
     def _surroundings(
         self, nodes: Int64[np.ndarray, " node"]

@@ -29,6 +29,7 @@ class PageRankSettings(BaselineSettings):
 class PageRank(Baseline):
     """A control: nodes near the positives are likely to hold the label; no known label is used."""
 
+    needs_labels = False
     kind_of_settings = PageRankSettings
     settings: PageRankSettings
 

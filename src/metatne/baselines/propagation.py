@@ -15,13 +15,11 @@ from metatne.sampling.tasks import Tasks
 TASKS_AT_A_TIME = 64
 """Tasks whose columns go through the graph together: a row of them fills few cache lines."""
 
-TOLERANCE = 1e-6
-
 
 class PropagationSettings(BaselineSettings):
     """Settings of label propagation."""
 
-    num_iterations: int = Field(30, ge=1, description="passes over the graph at most")
+    num_iterations: int = Field(30, ge=1, description="passes over the graph")
 
 
 class LabelPropagation(Baseline):
@@ -31,6 +29,7 @@ class LabelPropagation(Baseline):
     reached it.
     """
 
+    needs_labels = False
     kind_of_settings = PropagationSettings
     settings: PropagationSettings
 
@@ -53,9 +52,7 @@ class LabelPropagation(Baseline):
         )
         for _ in range(self.settings.num_iterations):
             _clamp(shares, tasks)
-            before, shares = shares, self._walk @ shares
-            if np.abs(shares - before).max() < TOLERANCE:
-                break
+            shares = self._walk @ shares
         holding, lacking = (
             shares[tasks.queries, columns + offset].astype(np.float64) for offset in (0, num_tasks)
         )

@@ -13,12 +13,13 @@ import math
 import numpy as np
 import scipy.sparse as sp
 import torch
-from jaxtyping import Float, Float32, Int64
+from jaxtyping import Bool, Float, Float32, Int64
 from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
 from metatne.baselines.base import Baseline, BaselineSettings
+from metatne.baselines.controls import holds_no_known_label
 from metatne.baselines.netmf import netmf_vectors
 from metatne.baselines.propagation import walk_matrix
 from metatne.graph.store import Graph
@@ -137,7 +138,7 @@ def _label_blocks(
     blocks: dict[str, Block] = {
         "own labels": held,
         "own labels, of length 1": _rows_of_length_one(held),
-        "holds no known label": (held.sum(axis=1, keepdims=True) == 0).astype(np.float32),
+        "holds no known label": holds_no_known_label(graph, known).astype(np.float32)[:, None],
     }
     around = held
     for hop in range(1, NUM_HOPS + 1):
@@ -173,9 +174,7 @@ def _products(
     return torch.from_numpy(np.stack(products))
 
 
-def _ranking_loss(
-    scores: Float[Tensor, "task query"], truth: Float[Tensor, "task query"] | Tensor
-) -> Tensor:
+def _ranking_loss(scores: Float[Tensor, "task query"], truth: Bool[Tensor, "task query"]) -> Tensor:
     """The mean over tasks and pairs of a positive and a negative query, softly counted."""
     gaps = scores.unsqueeze(2) - scores.unsqueeze(1)
     is_pair = truth.unsqueeze(2) & ~truth.unsqueeze(1)

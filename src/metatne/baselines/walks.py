@@ -91,7 +91,7 @@ def _draw_entry(
     """An entry of a node's row, by weight; there is just one sum where there are no weights."""
     first, last = indptr[node], indptr[node + 1] - 1
     if len(weight_sums) == 1:
-        return int(first + chance * (last + 1 - first))
+        return int(first) + int(chance * (last + 1 - first))
     target = weight_sums[first] + chance * (weight_sums[last + 1] - weight_sums[first])
     while first < last:
         middle = (first + last + 1) // 2

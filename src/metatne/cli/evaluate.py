@@ -24,9 +24,9 @@ from metatne.cli.options import (
 from metatne.errors import ConfigError
 from metatne.evaluation.methods import METHODS, check_method
 from metatne.evaluation.paper import MeanStd, paper_result
-from metatne.evaluation.protocol import PAPER, PROTOCOLS, TrialSettings
+from metatne.evaluation.protocol import PAPER, PROTOCOLS, TrialSettings, draws_label_zero
 from metatne.evaluation.results import ResultsFile
-from metatne.evaluation.runner import evaluate as run_trials
+from metatne.evaluation.runner import evaluate as run_cell
 from metatne.graph.datasets import DATASETS
 
 PAPER_TRIALS = 50
@@ -151,9 +151,7 @@ def evaluate(
         negatives=negatives,
         num_tasks=tasks,
         protocol=protocol,
-        draws_label_zero=draw_label_zero
-        if draw_label_zero is not None
-        else _paper_key(name) is None,
+        draws_label_zero=draws_label_zero(name) if draw_label_zero is None else draw_label_zero,
         settings=tuple(given.items()),
     )
     results = ResultsFile(out)
@@ -168,7 +166,7 @@ def evaluate(
                 f"{row['seconds']:.0f} s, {row['steps']} steps"
             )
 
-        rows = run_trials(
+        rows = run_cell(
             graph, settings, numbers, results=results, jobs=jobs, data_dir=data_dir, on_result=show
         )
     show_table(results_table(rows, settings))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,9 +26,9 @@ from metatne.cli.options import (
 )
 from metatne.config import Config
 from metatne.config import preset as paper_preset
-from metatne.errors import ConfigError, DatasetError
+from metatne.errors import ConfigError, DatasetError, InputError, MissingExtraError
 from metatne.evaluation.paper import paper_statistics
-from metatne.evaluation.protocol import PAPER, PROTOCOLS
+from metatne.evaluation.protocol import PAPER, PROTOCOLS, draws_label_zero
 from metatne.evaluation.results import ResultsFile
 from metatne.evaluation.runner import Engine, Trial, local_engine, run_trials
 from metatne.experiments.studies import PAPER_DATASETS, STUDIES, Study, cells_of, chosen
@@ -58,6 +58,7 @@ app = new_app()
 
 @app.command(cls=Command, epilog=EXAMPLE)
 def reproduce(
+    ctx: typer.Context,
     study: Annotated[str, typer.Argument(metavar="STUDY", help=f"One of {', '.join(NAMES)}.")],
     dataset: Annotated[
         str | None,
@@ -161,6 +162,7 @@ def reproduce(
     """
     if study not in NAMES:
         raise ConfigError(f"STUDY: expected one of {', '.join(NAMES)}, found {study!r}")
+    _refuse_idle_options(ctx, study)
     if study == DATASETS_STUDY:
         show_table(_count_datasets(dataset, data_dir))
         return
@@ -187,7 +189,7 @@ def reproduce(
             preset=preset,
             num_tasks=tasks,
             protocol=protocol,
-            draws_label_zero=graph.name not in DATASETS or not DATASETS[graph.name].paper_key,
+            draws_label_zero=draws_label_zero(graph.name),
         )
         todo += [
             Trial(reference, cell, number, data_dir)
@@ -213,8 +215,42 @@ def reproduce(
     say(f"{path} has all {len(todo)} trials; `metatne report` makes tables of them")
 
 
+TAKEN = {
+    DATASETS_STUDY: {"dataset", "data_dir"},
+    VISUAL: {"dataset", "data_dir", "trials", "preset", "out"},
+    SEARCH: {"dataset", "data_dir", "trials", "samples", "steps", "out", "engine", "address"},
+}
+"""Options of the studies that are no list of trials."""
+
+
+def _refuse_idle_options(ctx: typer.Context, study: str) -> None:
+    """An option that a study does not heed was misunderstood; better said before it runs."""
+    every = {name for name in ctx.params if name != "study"}
+    taken = TAKEN.get(study, every - {"samples", "steps"})
+    for name in sorted(every - taken):
+        source = ctx.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = "--" + name.replace("_", "-")
+            raise InputError(f"{option}: the study {study!r} does not take it")
+
+
+@contextmanager
+def _extra() -> Iterator[None]:
+    """What a study needs beyond the core, or a word on how to get it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("metatne"):
+            raise
+        raise MissingExtraError(
+            f"this study needs the package {error.name!r}, which is not installed; "
+            "install the extra with: pip install 'metatne[experiments]'"
+        ) from error
+
+
 def _draw_visual(reference: str, trial: int, preset: str, out: Path, data_dir: Path | None) -> None:
-    from metatne.experiments.visual import draw_visual
+    with _extra():
+        from metatne.experiments.visual import draw_visual
 
     graph = load_graph(reference, data_dir)
     paths = [out / f"visual-{graph.name}.{kind}" for kind in ("svg", "png")]
@@ -233,8 +269,9 @@ def _search(
     out: Path,
     data_dir: Path | None,
 ) -> None:
-    from metatne.cluster.session import plain_errors, ray_session
-    from metatne.experiments.search import SPACE, search
+    with _extra():
+        from metatne.cluster.session import plain_errors, ray_session
+        from metatne.experiments.search import SPACE, search
 
     graph = load_graph(reference, data_dir)
     path = out / f"search-{graph.name}.json"
@@ -261,14 +298,28 @@ def _shots_of(study: Study) -> list[str]:
 def _graphs(study: Study, text: str | None, data_dir: Path | None) -> Iterator[tuple[str, Graph]]:
     """The graphs to run on; of the study's own, those whose files cannot be had are left out."""
     if text is not None:
-        for reference in (part.strip() for part in text.split(",")):
+        for reference in dict.fromkeys(part.strip() for part in text.split(",")):
             yield reference, load_graph(reference, data_dir)
         return
-    for name in study.datasets:
+    yield from _those_that_are_here(study.datasets, data_dir)
+
+
+def _those_that_are_here(
+    names: Sequence[str], data_dir: Path | None
+) -> Iterator[tuple[str, Graph]]:
+    """Data sets whose files are here or can be had; there must be one."""
+    found = 0
+    for name in names:
         try:
             yield name, load_graph(name, data_dir)
+            found += 1
         except DatasetError as error:
             say(f"{name} is left out: {str(error).splitlines()[0]}")
+    if not found:
+        raise DatasetError(
+            f"none of {', '.join(names)} is here, and none can be downloaded; "
+            "say where their files are (--data-dir DIR), or name a graph (--dataset)"
+        )
 
 
 @contextmanager
@@ -290,12 +341,11 @@ def _count_datasets(text: str | None, data_dir: Path | None) -> Table:
     for name in ("nodes", "edges", "labels"):
         table.add_column(name, justify="right")
         table.add_column("paper", justify="right")
-    for name in (part.strip() for part in text.split(",")) if text else PAPER_DATASETS:
-        try:
-            graph = load_graph(name, data_dir)
-        except DatasetError as error:
-            say(f"{name} is left out: {str(error).splitlines()[0]}")
-            continue
+    if text is None:
+        graphs = [graph for _, graph in _those_that_are_here(PAPER_DATASETS, data_dir)]
+    else:
+        graphs = [load_graph(part.strip(), data_dir) for part in text.split(",")]
+    for graph in graphs:
         counts = {
             "nodes": graph.num_nodes,
             "edges": graph.num_edges,

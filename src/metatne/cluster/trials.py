@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import ray
 
 from metatne.cluster.session import plain_errors
-from metatne.evaluation.protocol import TrialResult
-from metatne.evaluation.runner import MAX_RESTARTS, Engine, Trial, run_one
+from metatne.evaluation.runner import MAX_RESTARTS, Engine, Outcome, Trial, run_one
 
 
 def ray_engine() -> Engine:
@@ -18,7 +17,7 @@ def ray_engine() -> Engine:
     seen by every machine under the same path.
     """
 
-    def run(trials: Sequence[Trial]) -> Iterator[tuple[int, TrialResult]]:
+    def run(trials: Sequence[Trial]) -> Iterator[tuple[int, Outcome]]:
         remote = ray.remote(
             num_cpus=1,
             max_retries=MAX_RESTARTS,

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from metatne.errors import ConfigError, LabelError
+from metatne.errors import ConfigError, LabelError, TrainingError
 from metatne.evaluation.methods import Method, check_method, new_method, preset_of
+from metatne.graph.datasets import DATASETS
 from metatne.graph.store import Graph
 from metatne.metrics import average_precision, f1, recall, roc_auc
 from metatne.peak import forget_peak, peak_so_far
@@ -84,6 +85,11 @@ class TrialResult:
     """The most that the process held at any moment of the trial."""
 
 
+def draws_label_zero(dataset: str) -> bool:
+    """Whether label 0 is drawn where nobody says: not on the paper's data sets."""
+    return dataset not in DATASETS or DATASETS[dataset].paper_key is None
+
+
 def new_trial_method(settings: TrialSettings, dataset: str, trial: int) -> Method:
     """The method of a trial, whose number is its seed."""
     shots = {"positives": settings.positives, "negatives": settings.negatives, "seed": trial}
@@ -102,6 +108,11 @@ def run_trial(graph: Graph, trial: int, settings: TrialSettings) -> TrialResult:
     visible, visible_split = hide_labels(graph, split)
     method = new_trial_method(settings, graph.name, trial).fit(visible, split=visible_split)
     scores = np.asarray(method.score_tasks(tasks))
+    if not np.isfinite(scores).all():
+        raise TrainingError(
+            f"the scores of {settings.method} are not finite in trial {trial} of {graph.name!r}: "
+            "its training diverged; try a smaller rate"
+        )
     return TrialResult(
         trial=trial,
         **mean_scores(scores, tasks),

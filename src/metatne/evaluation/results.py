@@ -27,6 +27,9 @@ KEY = (
 )
 """What makes two lines the same trial."""
 
+MEASURED = ("auc", "f1", "recall", "average_precision", "seconds", "memory_gb")
+"""What is measured of a trial."""
+
 
 class ResultsFile:
     """A file with one JSON object a line; many processes may append to it."""
@@ -35,10 +38,10 @@ class ResultsFile:
         self.path = path
 
     def rows(self) -> list[dict[str, Any]]:
-        """All finished trials; a line cut off by a crash at the very end does not count."""
+        """All finished trials, each once; a line cut off by a crash at the end does not count."""
         if not self.path.exists():
             return []
-        text = self.path.read_text(encoding="utf-8")
+        text = self.path.read_bytes().decode(encoding="utf-8", errors="replace")
         whole, _, _ = text.rpartition("\n")
         rows, bad = [], []
         for number, line in enumerate(whole.split("\n"), start=1):
@@ -46,19 +49,22 @@ class ResultsFile:
                 continue
             try:
                 row = json.loads(line)
-                missing = [key for key in KEY if key not in row]
+                missing = [key for key in (*KEY, *MEASURED) if key not in row]
             except (ValueError, TypeError):
                 bad.append(BadLine(number, "a JSON object", repr(line[:80])))
                 continue
             if missing:
                 bad.append(
-                    BadLine(number, f"the keys {', '.join(KEY)}", f"no {', '.join(missing)}")
+                    BadLine(
+                        number, f"the keys {', '.join(KEY + MEASURED)}", f"no {', '.join(missing)}"
+                    )
                 )
             else:
                 rows.append(row)
         if bad:
             raise FileFormatError(self.path, bad)
-        return rows
+        # Two commands at once may have run the same trial; it counts once.
+        return list({trial_key(row): row for row in reversed(rows)}.values())[::-1]
 
     def append(self, row: dict[str, Any]) -> None:
         """Add one trial; when this returns, it is on disk."""

@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from metatne.config import hash_settings
 from metatne.device import one_thread
-from metatne.errors import RunError
+from metatne.errors import MAX_SHOWN, InputError, MetaTNEError, RunError
 from metatne.evaluation.protocol import (
     TrialResult,
     TrialSettings,
@@ -45,14 +45,16 @@ class Trial:
 
 
 Row = dict[str, Any]
+Outcome = TrialResult | MetaTNEError
+"""What a trial comes to: one that cannot be run does not end the others."""
 
 
 @runtime_checkable
 class Engine(Protocol):
     """Where trials are run."""
 
-    def __call__(self, trials: Sequence[Trial]) -> Iterator[tuple[int, TrialResult]]:
-        """The place and the result of every trial, in the order in which they end."""
+    def __call__(self, trials: Sequence[Trial]) -> Iterator[tuple[int, Outcome]]:
+        """The place and the outcome of every trial, in the order in which they end."""
 
 
 def evaluate(
@@ -80,17 +82,38 @@ def run_trials(
     """Run the trials that `results` does not have yet, and return the rows of all of them.
 
     A row is on disk before the next is waited for, so whatever happens keeps what is done.
+    Trials that fail are told of when all others have ended.
     """
     _open.cache_clear()  # a graph may have been replaced since the last call
     keys = [_row_key(trial) for trial in trials]
     done = {trial_key(row): row for row in results.rows()}
     missing = [place for place, key in enumerate(keys) if trial_key(key) not in done]
+    failures: list[tuple[Row, MetaTNEError]] = []
     for place, result in engine([trials[place] for place in missing]):
+        if isinstance(result, MetaTNEError):
+            failures.append((keys[missing[place]], result))
+            continue
         row = keys[missing[place]] | {k: v for k, v in asdict(result).items() if k != "trial"}
         results.append(row)
         done[trial_key(row)] = row
         on_result(row)
+    if failures:
+        raise _failed(failures, num_run=len(missing))
     return [done[trial_key(key)] for key in keys]
+
+
+def _failed(failures: list[tuple[Row, MetaTNEError]], *, num_run: int) -> MetaTNEError:
+    """The error of a single trial as it is, of several in a sentence."""
+    key, first = failures[0]
+    if num_run == 1:
+        return first
+    names = sorted({f"{row['dataset']} {row['method']} {row['trial']}" for row, _ in failures})
+    shown = ", ".join(names[:MAX_SHOWN]) + (", …" if len(names) > MAX_SHOWN else "")
+    text = (
+        f"{len(failures)} of {num_run} trials failed ({shown}); the others are kept. "
+        f"Trial {key['trial']} of {key['method']}: {first}"
+    )
+    return InputError(text) if isinstance(first, InputError) else RunError(text)
 
 
 def local_engine(jobs: int) -> Engine:
@@ -100,7 +123,7 @@ def local_engine(jobs: int) -> Engine:
     or cores there are. A process that dies is replaced, and its trial is run again.
     """
 
-    def run(trials: Sequence[Trial]) -> Iterator[tuple[int, TrialResult]]:
+    def run(trials: Sequence[Trial]) -> Iterator[tuple[int, Outcome]]:
         if jobs == 1 or len(trials) < 2:
             for place, trial in enumerate(trials):
                 yield place, run_one(trial)
@@ -122,13 +145,16 @@ def local_engine(jobs: int) -> Engine:
     return run
 
 
-def run_one(trial: Trial) -> TrialResult:
+def run_one(trial: Trial) -> Outcome:
     """A trial here and now; its graph is opened once a process."""
-    with one_thread():
-        return run_trial(_open(trial.reference, trial.data_dir), trial.number, trial.settings)
+    try:
+        with one_thread():
+            return run_trial(_open(trial.reference, trial.data_dir), trial.number, trial.settings)
+    except MetaTNEError as error:
+        return error
 
 
-def _in_processes(trials: dict[int, Trial], jobs: int) -> Iterator[tuple[int, TrialResult]]:
+def _in_processes(trials: dict[int, Trial], jobs: int) -> Iterator[tuple[int, Outcome]]:
     others = set(multiprocessing.active_children())
     workers = min(jobs, len(trials))
     with ProcessPoolExecutor(
@@ -142,7 +168,7 @@ def _in_processes(trials: dict[int, Trial], jobs: int) -> Iterator[tuple[int, Tr
             for future in as_completed(futures):
                 yield futures[future], future.result()
         except BaseException:
-            # Ctrl-C or a trial that failed: unstopped, workers would end what is queued.
+            # Ctrl-C, or a fault of ours: unstopped, workers would end what is queued.
             for worker in set(multiprocessing.active_children()) - others:
                 worker.terminate()
             raise

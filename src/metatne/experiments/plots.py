@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from metatne.errors import MissingExtraError
-from metatne.evaluation.methods import METHODS
+from metatne.evaluation.methods import check_method
+from metatne.evaluation.protocol import PAPER
 from metatne.storage import new_file
 
 FIGURES = {
@@ -26,13 +27,23 @@ def draw_plots(rows_by_study: dict[str, list[Row]], folder: Path, beside: Path) 
     """Draw what there are trials for; Markdown that shows it in a page in `beside`."""
     pictures = []
     for study, axes in FIGURES.items():
-        rows = rows_by_study.get(study, [])
+        rows = [row for row in rows_by_study.get(study, []) if row["protocol"] == PAPER]
         for dataset in sorted({row["dataset"] for row in rows}):
             path = folder / f"{study}-{dataset}.svg"
             _draw([row for row in rows if row["dataset"] == dataset], *axes, path)
-            place = os.path.relpath(path, beside or ".")
+            place = os.path.relpath(path, beside)
             pictures.append(f"![{study}, {dataset}]({place})\n")
     return "\n## Figures\n\n" + "\n".join(pictures) if pictures else ""
+
+
+def _by_name(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The trials of every method and preset, by the name of their line."""
+    found: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row["method"], row["preset"])):
+        entry = check_method(row["method"])
+        name = f"{entry.title} ({row['preset']})" if entry.has_presets else entry.title
+        found.setdefault(name, []).append(row)
+    return found
 
 
 def _draw(rows: Sequence[Row], along: str, fixed: str, label: str, path: Path) -> None:
@@ -49,8 +60,7 @@ def _draw(rows: Sequence[Row], along: str, fixed: str, label: str, path: Path) -
         some = [row for row in rows if row[fixed] == value]
         for line, (metric, title) in enumerate(METRICS.items()):
             axis = axes[line][column]
-            for method in sorted({row["method"] for row in some}):
-                of_method = [row for row in some if row["method"] == method]
+            for name, of_method in _by_name(some).items():
                 places = sorted({row[along] for row in of_method})
                 groups = [[r[metric] for r in of_method if r[along] == x] for x in places]
                 axis.errorbar(
@@ -59,7 +69,7 @@ def _draw(rows: Sequence[Row], along: str, fixed: str, label: str, path: Path) -
                     [statistics.stdev(g) / len(g) ** 0.5 if len(g) > 1 else 0 for g in groups],
                     marker="o",
                     capsize=3,
-                    label=METHODS[method].title,
+                    label=name,
                 )
             axis.set_ylabel(title)
             axis.grid(alpha=0.3)

@@ -9,7 +9,7 @@ from typing import Any
 
 from scipy import stats
 
-from metatne.evaluation.methods import METHODS, VARIANTS
+from metatne.evaluation.methods import METHODS, VARIANTS, check_method
 from metatne.evaluation.paper import paper_ablation, paper_result
 from metatne.evaluation.protocol import PAPER
 from metatne.experiments.studies import STUDIES, Study
@@ -65,7 +65,8 @@ def write_report(rows_by_study: dict[str, list[Row]]) -> str:
         "`metatne reproduce` ran. Mean ± standard deviation over trials; *paper* is the paper's "
         "mean over its 50 trials. Which trials are averaged matters: methods with fewer trials "
         "than others compare only on the trials that they share, which is what *difference* "
-        "does.\n",
+        "does. Seconds are of a trial; embeddings that trials share (LINE, Node2vec, the features "
+        "of GCN and Meta-GNN, NetMF in the ridge) are made in the first one alone.\n",
     ]
     for name, study in STUDIES.items():
         if rows := rows_by_study.get(name):
@@ -118,6 +119,7 @@ def _by_method(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[Row]]]:
     known = METHODS | VARIANTS
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
+        check_method(row["method"])
         groups.setdefault((row["method"], row["preset"], row["config_hash"]), []).append(row)
     order = {method: place for place, method in enumerate(known)}
     for key in sorted(groups, key=lambda key: (order[key[0]], key[1], key[2])):

@@ -12,8 +12,9 @@ from ray.tune.schedulers import AsyncHyperBandScheduler
 
 from metatne.config import preset
 from metatne.device import one_thread
+from metatne.errors import RunError
 from metatne.estimator import MetaTNE
-from metatne.evaluation.protocol import TrialSettings, hide_labels, trial_split
+from metatne.evaluation.protocol import TrialSettings, draws_label_zero, hide_labels, trial_split
 from metatne.graph.datasets import open_graph
 from metatne.training.trainer import Validation
 
@@ -68,7 +69,9 @@ def search(
 
     def attempt(point: dict[str, Any]) -> None:
         graph = open_graph(reference, data_dir=data_dir)
-        settings = TrialSettings("metatne", "paper", 10, 20, draws_label_zero=False)
+        settings = TrialSettings(
+            "metatne", "paper", 10, 20, draws_label_zero=draws_label_zero(graph.name)
+        )
         visible, split = hide_labels(graph, trial_split(graph, trial, settings))
         model = MetaTNE(**preset("paper", graph.name) | fixed | point | {"seed": trial})
         with one_thread():
@@ -90,7 +93,9 @@ def search(
             run_config=tune.RunConfig(storage_path=folder, name="search", verbose=0),
         )
         found = tuner.fit()
-        rows = [_row(result) for result in found if result.metrics and "score" in result.metrics]
+        rows = [_row(result) for result in found if not result.error]
+    if not rows:
+        raise RunError(f"no training of the search ended well: {found[0].error}")
     return sorted(rows, key=lambda row: -float(row["score"]))
 
 

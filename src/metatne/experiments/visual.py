@@ -14,7 +14,13 @@ from openTSNE import TSNE
 
 from metatne.errors import RunError
 from metatne.estimator import MetaTNE
-from metatne.evaluation.protocol import TrialSettings, hide_labels, trial_split
+from metatne.evaluation.protocol import (
+    TrialSettings,
+    draws_label_zero,
+    hide_labels,
+    new_trial_method,
+    trial_split,
+)
 from metatne.graph.store import Graph
 from metatne.model import MetaTNENetwork
 from metatne.sampling.tasks import Tasks, TaskSampler
@@ -24,7 +30,7 @@ from metatne.storage import new_file
 POSITIVE, NEGATIVE = "#0072b2", "#d55e00"
 """Two colours that colour-blind readers can tell apart."""
 
-Vectors = Float[np.ndarray, "node dim"]
+Vectors = Float[np.ndarray, "_node dim"]
 
 
 @dataclass(frozen=True)
@@ -43,13 +49,16 @@ class Turned:
 
 def draw_visual(graph: Graph, trial: int, paths: list[Path], *, preset: str = "default") -> str:
     """Train a trial, find two queries, and draw them to files of any type that Matplotlib knows."""
-    settings = TrialSettings("metatne", preset, 10, 20, draws_label_zero=False)
+    settings = TrialSettings(
+        "metatne", preset, 10, 20, draws_label_zero=draws_label_zero(graph.name)
+    )
     split = trial_split(graph, trial, settings)
     tasks = TaskSampler(graph.labels, split.test, settings.shape).draw(
         settings.num_tasks, numpy_generator(trial, "test tasks")
     )
     visible, visible_split = hide_labels(graph, split)
-    model = MetaTNE(seed=trial).fit(visible, split=visible_split)
+    model = new_trial_method(settings, graph.name, trial).fit(visible, split=visible_split)
+    assert isinstance(model, MetaTNE)
     network = model.trained_.network
     found = find_turned(network, tasks, model.score_tasks(tasks))
     figure = Figure(figsize=(9, 8), layout="constrained")
