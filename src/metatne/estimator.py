@@ -12,7 +12,7 @@ from jaxtyping import Float32
 
 from metatne.config import Config, make_config
 from metatne.device import one_thread
-from metatne.errors import ConfigError, GraphMismatchError, NotFittedError, SupportError
+from metatne.errors import ConfigError, GraphError, GraphMismatchError, NotFittedError, SupportError
 from metatne.graph.store import Graph
 from metatne.prediction.ranking import rank_table, score_candidates
 from metatne.prediction.support import NodeId, resolve_candidates, resolve_support
@@ -82,6 +82,11 @@ class MetaTNE:
         `resume` goes on from that file and ends with the numbers of an unbroken run.
         The workers of a `team` all call `fit` alike; the first of them alone saves.
         """
+        if not isinstance(graph, Graph):
+            raise GraphError(
+                f"fit: expected a Graph, found {graph!r}; open a saved one with Graph.open, or read "
+                "files with read_graph"
+            )
         if resume and (checkpoint is None or not checkpoint.exists()):
             raise ConfigError(
                 f"resume: there is no checkpoint at {checkpoint}; train without resume"

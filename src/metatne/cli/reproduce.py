@@ -26,7 +26,7 @@ from metatne.cli.options import (
 )
 from metatne.config import Config
 from metatne.config import preset as paper_preset
-from metatne.errors import ConfigError, DatasetError, InputError, MissingExtraError
+from metatne.errors import ConfigError, DatasetError, InputError, MissingExtraError, RunError
 from metatne.evaluation.paper import paper_statistics
 from metatne.evaluation.protocol import PAPER, PROTOCOLS, draws_label_zero
 from metatne.evaluation.results import ResultsFile
@@ -38,6 +38,7 @@ from metatne.storage import write_json
 
 DATASETS_STUDY, VISUAL, SEARCH = "datasets", "visual", "search"
 NAMES = (DATASETS_STUDY, *STUDIES, VISUAL, SEARCH)
+NUM_TASKS, NUM_SAMPLES, NUM_STEPS = 1_000, 16, 2_000
 WHAT, SEARCHING = "What is run", "The study `search`"
 
 _LIST = "\n".join(f"  {each.name:<10} {each.shows}: {each.title}" for each in STUDIES.values())
@@ -58,7 +59,6 @@ app = new_app()
 
 @app.command(cls=Command, epilog=EXAMPLE)
 def reproduce(
-    ctx: typer.Context,
     study: Annotated[str, typer.Argument(metavar="STUDY", help=f"One of {', '.join(NAMES)}.")],
     dataset: Annotated[
         str | None,
@@ -102,7 +102,7 @@ def reproduce(
         typer.Option(
             "--tasks", min=1, metavar="N", help="Test tasks of a trial.", rich_help_panel=WHAT
         ),
-    ] = 1_000,
+    ] = NUM_TASKS,
     protocol: Annotated[
         str,
         typer.Option(
@@ -134,25 +134,25 @@ def reproduce(
         ),
     ] = 1,
     samples: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--samples",
             min=1,
             metavar="N",
-            help="Points of the space that the search tries.",
+            help=f"Points of the space that the search tries; {NUM_SAMPLES} by default.",
             rich_help_panel=SEARCHING,
         ),
-    ] = 16,
+    ] = None,
     steps: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--steps",
             min=10,
             metavar="N",
-            help="Steps of a training in the search, at most.",
+            help=f"Steps of a training in the search at most; {NUM_STEPS:,} by default.",
             rich_help_panel=SEARCHING,
         ),
-    ] = 2_000,
+    ] = None,
     data_dir: DataDirOption = None,
 ) -> None:
     """Run the trials of a table or figure of the paper.
@@ -162,7 +162,18 @@ def reproduce(
     """
     if study not in NAMES:
         raise ConfigError(f"STUDY: expected one of {', '.join(NAMES)}, found {study!r}")
-    _refuse_idle_options(ctx, study)
+    _refuse_idle_options(
+        study,
+        {
+            "--methods": methods is not None,
+            "--shots": shots is not None,
+            "--tasks": tasks != NUM_TASKS,
+            "--protocol": protocol != PAPER,
+            "--jobs": jobs != 1,
+            "--samples": samples is not None,
+            "--steps": steps is not None,
+        },
+    )
     if study == DATASETS_STUDY:
         show_table(_count_datasets(dataset, data_dir))
         return
@@ -172,7 +183,8 @@ def reproduce(
     if study == SEARCH:
         cluster = chosen_cluster("ray", None, address)
         assert cluster is not None
-        _search(dataset or "ppi", parse_trials(trials)[0], cluster, samples, steps, out, data_dir)
+        size = (samples or NUM_SAMPLES, steps or NUM_STEPS)
+        _search(dataset or "ppi", parse_trials(trials)[0], cluster, *size, out, data_dir)
         return
     wanted = STUDIES[study]
     path = out / f"{study}.jsonl"
@@ -211,26 +223,27 @@ def reproduce(
                 f"recall {row['recall']:.4f}  {row['seconds']:.0f} s"
             )
 
-        run_trials(todo, results=ResultsFile(path), engine=run, on_result=show)
-    say(f"{path} has all {len(todo)} trials; `metatne report` makes tables of them")
+        try:
+            run_trials(todo, results=ResultsFile(path), engine=run, on_result=show)
+        except KeyboardInterrupt as stop:
+            raise RunError(
+                f"interrupted; {path} keeps the trials that have ended: "
+                "give the same command to go on with the others"
+            ) from stop
+    say(f"the {len(todo)} trials are in {path}; `metatne report` makes tables of them")
 
 
-TAKEN = {
-    DATASETS_STUDY: {"dataset", "data_dir"},
-    VISUAL: {"dataset", "data_dir", "trials", "preset", "out"},
-    SEARCH: {"dataset", "data_dir", "trials", "samples", "steps", "out", "engine", "address"},
-}
-"""Options of the studies that are no list of trials."""
+_OF_TRIALS = ("--methods", "--shots", "--tasks", "--protocol", "--jobs")
+_OF_THE_SEARCH = ("--samples", "--steps")
 
 
-def _refuse_idle_options(ctx: typer.Context, study: str) -> None:
+def _refuse_idle_options(study: str, is_given: dict[str, bool]) -> None:
     """An option that a study does not heed was misunderstood; better said before it runs."""
-    every = {name for name in ctx.params if name != "study"}
-    taken = TAKEN.get(study, every - {"samples", "steps"})
-    for name in sorted(every - taken):
-        source = ctx.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            option = "--" + name.replace("_", "-")
+    idle = [] if study in STUDIES else [*_OF_TRIALS]
+    if study != SEARCH:
+        idle += _OF_THE_SEARCH
+    for option in idle:
+        if is_given[option]:
             raise InputError(f"{option}: the study {study!r} does not take it")
 
 

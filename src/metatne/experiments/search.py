@@ -65,21 +65,18 @@ def search(
     Asynchronous HyperBand ends three quarters of the trials early. Test labels are hidden
     from all of them. Needs a Ray session.
     """
-    fixed = {"num_steps": num_steps, "validate_every": max(1, num_steps // 10)}
-
-    def attempt(point: dict[str, Any]) -> None:
-        graph = open_graph(reference, data_dir=data_dir)
-        settings = TrialSettings(
-            "metatne", "paper", 10, 20, draws_label_zero=draws_label_zero(graph.name)
-        )
-        visible, split = hide_labels(graph, trial_split(graph, trial, settings))
-        model = MetaTNE(**preset("paper", graph.name) | fixed | point | {"seed": trial})
-        with one_thread():
-            model.fit(visible, split=split, observers=[_Reporter()])
-
     with tempfile.TemporaryDirectory(prefix="metatne-search-") as folder:
         tuner = tune.Tuner(
-            tune.with_resources(attempt, {"cpu": 1}),
+            tune.with_resources(
+                tune.with_parameters(
+                    _attempt,
+                    reference=reference,
+                    trial=trial,
+                    data_dir=data_dir,
+                    num_steps=num_steps,
+                ),
+                {"cpu": 1},
+            ),
             param_space={name: tune.choice(list(values)) for name, values in SPACE.items()},
             tune_config=tune.TuneConfig(
                 metric="score",
@@ -97,6 +94,21 @@ def search(
     if not rows:
         raise RunError(f"no training of the search ended well: {found[0].error}")
     return sorted(rows, key=lambda row: -float(row["score"]))
+
+
+def _attempt(
+    point: dict[str, Any], *, reference: str, trial: int, data_dir: Path | None, num_steps: int
+) -> None:
+    """One training, in a worker."""
+    graph = open_graph(reference, data_dir=data_dir)
+    settings = TrialSettings(
+        "metatne", "paper", 10, 20, draws_label_zero=draws_label_zero(graph.name)
+    )
+    visible, split = hide_labels(graph, trial_split(graph, trial, settings))
+    length = {"num_steps": num_steps, "validate_every": max(1, num_steps // 10)}
+    model = MetaTNE(**preset("paper", graph.name) | length | point | {"seed": trial})
+    with one_thread():
+        model.fit(visible, split=split, observers=[_Reporter()])
 
 
 def _row(result: Any) -> dict[str, Any]:
