@@ -84,8 +84,8 @@ class MetaTNE:
         """
         if not isinstance(graph, Graph):
             raise GraphError(
-                f"fit: expected a Graph, found {graph!r}; open a saved one with Graph.open, or read "
-                "files with read_graph"
+                f"fit: expected a Graph, found {graph!r}; "
+                "open a saved one with Graph.open, or read files with read_graph"
             )
         if resume and (checkpoint is None or not checkpoint.exists()):
             raise ConfigError(
