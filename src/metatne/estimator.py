@@ -39,7 +39,7 @@ class MetaTNE:
     `fit` learns, and leaves what it learned in names that end in `_`.
     """
 
-    trainer_kind: ClassVar[type[Trainer]] = Trainer
+    _trainer_kind: ClassVar[type[Trainer]] = Trainer
     """Who trains: the paper's procedure, but for its ablation (`variants.py`)."""
 
     trained_: TrainedModel
@@ -99,7 +99,7 @@ class MetaTNE:
         )
         check_memory(estimate_training_bytes(GraphSize.of(graph), self.config))
         with one_thread():
-            trainer = self.trainer_kind(graph, split, self.config, team=team)
+            trainer = self._trainer_kind(graph, split, self.config, team=team)
             if resume and checkpoint is not None:
                 restore_checkpoint(checkpoint, trainer, graph.fingerprint, split)
             at_step_end = Checkpointer(

@@ -171,19 +171,19 @@ class MetaOnlyTrainer(Trainer):
 class NoTransformation(MetaTNE):
     """V1: prototypes of the embeddings, which both losses train."""
 
-    trainer_kind = PlainTrainer
+    _trainer_kind = PlainTrainer
 
 
 class OneAttention(MetaTNE):
     """V2: one self-attention over all support and query nodes of a task."""
 
-    trainer_kind = OneSetTrainer
+    _trainer_kind = OneSetTrainer
 
 
 class SumOfLosses(MetaTNE):
     """V3: the sum of both losses, with the factor that validation labels like best."""
 
-    trainer_kind = SummingTrainer
+    _trainer_kind = SummingTrainer
 
     def fit(self, graph: Graph, *, split: LabelSplit | None = None, **options: Any) -> Self:
         """Train with every factor and keep the best by validation; no checkpoints are kept."""
@@ -207,7 +207,7 @@ def _weighing_by(weight: float) -> type[MetaTNE]:
         factor = weight
 
     class WithFactor(MetaTNE):
-        trainer_kind = Weighing
+        _trainer_kind = Weighing
 
     return WithFactor
 
@@ -223,7 +223,7 @@ class FrozenEmbeddings(MetaTNE):
     The default preset's start knows the known labels too; here it is the paper's, at random.
     """
 
-    trainer_kind = FreezingTrainer
+    _trainer_kind = FreezingTrainer
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings | {"spectral_scale": 0.0})
@@ -232,7 +232,7 @@ class FrozenEmbeddings(MetaTNE):
 class OneHotInput(MetaTNE):
     """V5: no structure at all; U starts at random and learns from tasks alone."""
 
-    trainer_kind = MetaOnlyTrainer
+    _trainer_kind = MetaOnlyTrainer
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings | {"spectral_scale": 0.0})

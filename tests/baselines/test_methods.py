@@ -160,7 +160,7 @@ def test_v3_takes_both_losses_in_every_step(graph: Graph) -> None:
     last = trainer.state.history[-1]
     assert last.structural_loss is not None
     assert last.meta_loss is not None
-    assert _weighing_by(10.0).trainer_kind.factor == 10.0  # type: ignore[attr-defined]
+    assert _weighing_by(10.0)._trainer_kind.factor == 10.0  # type: ignore[attr-defined]
 
 
 def test_v4_freezes_the_embeddings(graph: Graph) -> None:

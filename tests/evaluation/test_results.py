@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from metatne.errors import FileFormatError
-from metatne.evaluation.results import KEY, ResultsFile, trial_key
+from metatne.evaluation.results import KEY, MEASURED, ResultsFile, trial_key
 
 
 def row_of(trial: int, **more: Any) -> dict[str, Any]:
-    key: dict[str, Any] = dict.fromkeys(KEY, 1)
+    key: dict[str, Any] = dict.fromkeys((*KEY, *MEASURED), 1)
     return key | {"dataset": "Gödel's", "trial": trial, "auc": 0.5} | more
 
 
@@ -92,3 +92,10 @@ def test_many_may_append_at_once(tmp_path: Path) -> None:
         list(pool.map(append_some, (0, 100, 200, 300)))
     trials = [row["trial"] for row in ResultsFile(path).rows()]
     assert sorted(trials) == [first + i for first in (0, 100, 200, 300) for i in range(40)]
+
+
+def test_a_trial_that_two_commands_ran_counts_once(tmp_path: Path) -> None:
+    results = ResultsFile(tmp_path / "results.jsonl")
+    for trial, auc in ((1, 0.5), (2, 0.6), (1, 0.7)):
+        results.append(row_of(trial, auc=auc))
+    assert results.rows() == [row_of(1, auc=0.5), row_of(2, auc=0.6)]

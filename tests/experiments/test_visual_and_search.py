@@ -53,7 +53,7 @@ def _as_tensors(supports: Any, query: Any) -> Any:
 def test_the_picture(tmp_path: Path) -> None:
     graph = planted_graph(400, num_labels=20, num_communities=5, seed=2).graph
     paths = [tmp_path / "visual.svg", tmp_path / "visual.png"]
-    said = draw_visual(graph, 1, paths, preset="default")
+    said = draw_visual(graph, 1, paths, changes={"num_steps": 20, "validation_tasks": 10})
     assert "task" in said
     assert paths[0].read_text().lstrip().startswith("<?xml")
     assert paths[1].read_bytes().startswith(b"\x89PNG")
@@ -62,7 +62,14 @@ def test_the_picture(tmp_path: Path) -> None:
 def test_the_search(tmp_path: Path) -> None:
     planted_graph(300, num_labels=15, num_communities=5, seed=2).graph.save(tmp_path / "graph")
     with ray_session(num_cpus=2):
-        found = search(str(tmp_path / "graph"), 1, data_dir=None, num_samples=2, num_steps=10)
+        found = search(
+            str(tmp_path / "graph"),
+            1,
+            data_dir=None,
+            num_samples=2,
+            num_steps=10,
+            validation_tasks=5,
+        )
     assert [row["score"] for row in found] == sorted((row["score"] for row in found), reverse=True)
     for row in found:
         assert row["point"].keys() == SPACE.keys()

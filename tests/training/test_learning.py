@@ -96,7 +96,10 @@ STARTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize(
+    "start",
+    ["default", pytest.param("paper", marks=pytest.mark.slow)],  # a minute
+)
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))]
 )

@@ -63,8 +63,10 @@ class ResultsFile:
                 rows.append(row)
         if bad:
             raise FileFormatError(self.path, bad)
-        # Two commands at once may have run the same trial; it counts once.
-        return list({trial_key(row): row for row in reversed(rows)}.values())[::-1]
+        once: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for row in rows:  # two commands at once may have run the same trial
+            once.setdefault(trial_key(row), row)
+        return list(once.values())
 
     def append(self, row: dict[str, Any]) -> None:
         """Add one trial; when this returns, it is on disk."""

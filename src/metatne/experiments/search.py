@@ -58,6 +58,7 @@ def search(
     data_dir: Path | None,
     num_samples: int,
     num_steps: int,
+    validation_tasks: int = 1_000,
     seed: int = 0,
 ) -> list[dict[str, Any]]:
     """Try so many points of the space, and return what each reached, the best first.
@@ -74,6 +75,7 @@ def search(
                     trial=trial,
                     data_dir=data_dir,
                     num_steps=num_steps,
+                    validation_tasks=validation_tasks,
                 ),
                 {"cpu": 1},
             ),
@@ -97,7 +99,13 @@ def search(
 
 
 def _attempt(
-    point: dict[str, Any], *, reference: str, trial: int, data_dir: Path | None, num_steps: int
+    point: dict[str, Any],
+    *,
+    reference: str,
+    trial: int,
+    data_dir: Path | None,
+    num_steps: int,
+    validation_tasks: int,
 ) -> None:
     """One training, in a worker."""
     graph = open_graph(reference, data_dir=data_dir)
@@ -105,7 +113,11 @@ def _attempt(
         "metatne", "paper", 10, 20, draws_label_zero=draws_label_zero(graph.name)
     )
     visible, split = hide_labels(graph, trial_split(graph, trial, settings))
-    length = {"num_steps": num_steps, "validate_every": max(1, num_steps // 10)}
+    length = {
+        "num_steps": num_steps,
+        "validate_every": max(1, num_steps // 10),
+        "validation_tasks": validation_tasks,
+    }
     model = MetaTNE(**preset("paper", graph.name) | length | point | {"seed": trial})
     with one_thread():
         model.fit(visible, split=split, observers=[_Reporter()])

