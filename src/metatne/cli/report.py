@@ -37,7 +37,7 @@ def report(
     plots: Annotated[
         Path,
         typer.Option("--plots", metavar="DIR", help="Gets a picture where the paper has a figure."),
-    ] = Path("docs/plots"),
+    ] = Path("docs/figures"),
 ) -> None:
     """Make tables of the trials that were run.
 
