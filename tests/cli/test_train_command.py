@@ -22,8 +22,10 @@ from metatne.training.checkpoint import Checkpointer
 SIGNAL_AT_STEP = """
 import os
 from metatne.cli.training_bar import TrainingProgress
+from metatne.training import checkpoint
 from metatne.training.checkpoint import Checkpointer
 
+checkpoint.SHARE_OF_TIME = 1e9  # however long a checkpoint takes, the next is due
 os.fsync = lambda file: None  # a crash of the machine is not what is tested, and it is slow
 Checkpointer.__init__.__kwdefaults__["every_seconds"] = {every_seconds}
 draw = TrainingProgress.on_step

@@ -114,6 +114,7 @@ def assert_same(model: MetaTNE, expected: MetaTNE, graph: Graph) -> None:
     np.testing.assert_allclose(model.score_tasks(tasks), expected.score_tasks(tasks), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_an_error_of_ours_in_a_worker_is_told_as_such(
     planted: Graph, small_settings: dict[str, Any], tmp_path: Path
 ) -> None:

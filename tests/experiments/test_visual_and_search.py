@@ -59,6 +59,7 @@ def test_the_picture(tmp_path: Path) -> None:
     assert paths[1].read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_the_search(tmp_path: Path) -> None:
     planted_graph(300, num_labels=15, num_communities=5, seed=2).graph.save(tmp_path / "graph")
     with ray_session(num_cpus=2):
