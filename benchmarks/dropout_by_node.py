@@ -18,7 +18,7 @@ from metatne.bench.figure import Skipped
 from metatne.bench.train_step import naive_meta_step
 from metatne.config import make_config, preset
 from metatne.device import one_thread
-from metatne.evaluation.protocol import hide_test_labels
+from metatne.evaluation.protocol import hide_labels
 from metatne.sampling.splits import paper_split
 from metatne.training.trainer import Trainer
 
@@ -42,7 +42,7 @@ def main(path: Path) -> None:
         graph = paper_graph(dataset)
         if isinstance(graph, Skipped):
             sys.exit(graph.reason)
-        visible, split = hide_test_labels(graph, paper_split(graph.labels.num_labels, trial))
+        visible, split = hide_labels(graph, paper_split(graph.labels.num_labels, trial))
         settings = preset(name.partition(",")[0], dataset) | SETTINGS[name] | {"seed": trial}
         for noise in ("by node", "by pair", "none"):
             case = (dataset, name, trial, noise)
