@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from sklearn.kernel_ridge import KernelRidge as SklearnRidge
 from torch.nn import functional
 
 from conftest import SMALL
@@ -181,3 +182,32 @@ def test_v4_freezes_the_embeddings(graph: Graph) -> None:
 def test_v5_takes_no_structural_step(graph: Graph) -> None:
     trainer = run(MetaOnlyTrainer, graph, num_steps=10)
     assert trainer.state.num_structural == 0
+
+
+def test_v3_weighs_the_meta_learning_loss_by_its_factor(graph: Graph) -> None:
+    """With none of it the transformation stays where it started; with some it does not."""
+
+    def moved_by(factor: float) -> bool:
+        kind = _weighing_by(factor)._trainer_kind
+        trainer = kind(graph, SPLIT, MetaTNE(**SMALL).config)
+        before = [weight.detach().clone() for weight in trainer.network.transformation.parameters()]
+        trainer.take_step(0.5)
+        after = trainer.network.transformation.parameters()
+        return not all(map(torch.equal, before, after))
+
+    assert not moved_by(0.0)
+    assert moved_by(0.1)
+
+
+def test_the_ridge_is_scikit_learns(graph: Graph, tasks: Tasks) -> None:
+    """With the learned kernel, and weights that make both classes equal."""
+    method = KernelRidge(num_steps=5, positives=4, negatives=6, validation_tasks=10)
+    method.fit(graph, split=SPLIT)
+    found = method.score_tasks(tasks)
+    kernels = (method._kernels(tasks) @ method._log_weights.exp() + 1.0).detach().numpy()
+    truth = np.where(np.arange(10) < 4, 1.0, -1.0)
+    weights = np.where(np.arange(10) < 4, 10 / 8, 10 / 12)
+    for number in range(len(tasks)):
+        model = SklearnRidge(alpha=method._log_ridge.exp().item(), kernel="precomputed")
+        model.fit(kernels[number, :10].astype(np.float64), truth, sample_weight=weights)
+        np.testing.assert_allclose(found[number], model.predict(kernels[number, 10:]), atol=1e-4)

@@ -19,7 +19,7 @@ from metatne.sampling.splits import LabelSplit
 from metatne.sampling.tasks import TaskSampler
 from metatne.scoring import score_tasks
 from metatne.seeding import numpy_generator
-from metatne.training.team import Alone, Team, share
+from metatne.training.team import Alone, Team, share, take_from_first
 from metatne.training.trainer import Trainer, training_shape
 
 SPLIT = LabelSplit(known=np.arange(7), validation=np.arange(7, 9), test=np.array([9]))
@@ -132,3 +132,16 @@ def test_shares_are_disjoint_and_make_up_the_whole() -> None:
     assert sorted(piece for pieces in shares for piece in pieces) == list(range(7))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
     assert list(share(Alone(), range(7))) == list(range(7))
+
+
+def test_all_begin_with_the_numbers_of_the_first() -> None:
+    """Though each came to others: another processor may have rounded otherwise."""
+    table = Table(3)
+    starts = [torch.tensor([1.0, -2.0]) * (1 + rank) for rank in range(3)]
+    with ThreadPoolExecutor(3) as threads:
+        for running in [
+            threads.submit(take_from_first, ThreadTeam(table, rank), [starts[rank]])
+            for rank in range(3)
+        ]:
+            running.result()
+    assert [start.tolist() for start in starts] == [[1.0, -2.0]] * 3

@@ -67,8 +67,10 @@ class Planetoid(Baseline):
         tasks = self.draw_validation_tasks(graph, split)
         choices = list(product(self.settings.batch_choices, self.settings.rate_choices))
 
+        contexts = _Contexts(graph, split, self.settings)
+
         def learn(choice: tuple[int, float]) -> tuple[float, Float32[np.ndarray, "node dim"]]:
-            return self._train(graph, split, tasks, *choice)
+            return self._train(contexts, len(split.known), tasks, *choice)
 
         (self.batch_, self.rate_), self.vectors_ = learn_best(choices, learn)
         self.num_steps_ = len(choices) * self.settings.num_steps
@@ -78,15 +80,14 @@ class Planetoid(Baseline):
         return score_by_logistic_regression(self.vectors_, tasks, strength=self.settings.strength)
 
     def _train(
-        self, graph: Graph, split: LabelSplit, tasks: Tasks, batch: int, rate: float
+        self, contexts: _Contexts, num_labels: int, tasks: Tasks, batch: int, rate: float
     ) -> tuple[float, Float32[np.ndarray, "node dim"]]:
         settings = self.settings
-        contexts = _Contexts(graph, split, settings)
         with torch_seed(settings.seed, "Planetoid"):
-            tables = [torch.empty(graph.num_nodes, settings.dim) for _ in range(2)]
+            tables = [torch.empty(contexts.num_nodes, settings.dim) for _ in range(2)]
             for table in tables:
                 table.uniform_(-0.5 / settings.dim, 0.5 / settings.dim)
-            last = torch.nn.Linear(settings.dim, len(split.known))
+            last = torch.nn.Linear(settings.dim, num_labels)
         rows = [RowAdam(table, rate=rate) for table in tables]
         optimiser = torch.optim.Adam(last.parameters(), lr=rate)
         look_every = max(1, settings.num_steps // NUM_LOOKS)
@@ -95,7 +96,7 @@ class Planetoid(Baseline):
             pairs = contexts.draw(batch, step)
             nodes, states = contexts.draw_labelled(batch, step)
             _step(rows, last, optimiser, pairs, nodes, states)
-            if (step + 1) % look_every == 0:
+            if (step + 1) % look_every == 0 or step + 1 == settings.num_steps:
                 for each in rows:
                     each.settle_all()
                 found = tables[0].numpy()
@@ -151,6 +152,7 @@ class _Contexts:
 
     def __init__(self, graph: Graph, split: LabelSplit, settings: PlanetoidSettings) -> None:
         self._graph, self._known, self._settings = graph, split.known, settings
+        self.num_nodes = graph.num_nodes
         self._walks = biased_walks(
             graph,
             length=settings.walk_length,
