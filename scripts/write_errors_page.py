@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import psutil
 
 from metatne.cli import main as run_metatne
+from metatne.config import preset
 from metatne.errors import MetaTNEError
 from metatne.estimator import MetaTNE
 from metatne.graph.readers import read_graph
@@ -64,7 +66,8 @@ NAMES = (
 PEOPLE = [f"{first} {last}" for last in ("stone", "wood") for first in NAMES]
 CLUBS = ("chess", "choir", "football")
 SMALL = (
-    "--set positives=3 --set negatives=4 --set num_steps=2 --set dim=16 --set validation_tasks=2"
+    "--preset short --set positives=3 --set negatives=4 --set num_steps=2 --set dim=16 "
+    "--set validation_tasks=2"
 )
 
 
@@ -110,9 +113,9 @@ def _prepare_village() -> None:
         )
 
 
-def _settings() -> dict[str, int]:
+def _settings() -> dict[str, Any]:
     pairs = (part.split("=") for part in SMALL.split() if "=" in part)
-    return {key: int(value) for key, value in pairs}
+    return preset("short") | {key: int(value) for key, value in pairs}
 
 
 def _chapters(num_lines: int) -> dict[str, list[Case]]:
@@ -237,7 +240,8 @@ def _training() -> list[Case]:
         ),
         Case(
             "Not enough memory",
-            "metatne train village --out mine --set positives=3 --set negatives=4 --set dim=999999",
+            "metatne train village --out mine --preset short --set positives=3 --set negatives=4 "
+            "--set dim=999999",
             "Refused before it starts (here on a machine that has 8 GiB to give); the same "
             "command may be fine on a larger machine.",
         ),

@@ -26,6 +26,7 @@ settings.register_profile("metatne", deadline=None)
 settings.load_profile("metatne")
 
 SMALL = {
+    "head": "prototypes",
     "dim": 16,
     "attention_dim": 16,
     "num_heads": 2,

@@ -30,6 +30,7 @@ class Outcome(NamedTuple):
 
 def small_config(**changed: Any) -> Config:
     small: dict[str, Any] = {
+        "head": "prototypes",
         "dim": 6,
         "attention_dim": 24,
         "num_heads": 2,

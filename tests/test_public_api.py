@@ -54,18 +54,24 @@ def test_what_an_estimator_offers() -> None:
     assert offered == {
         "best_step_",
         "embeddings_",
+        "explain",
         "fit",
         "get_params",
         "history_",
         "load",
         "num_steps_",
         "rank",
+        "relate",
         "save",
         "score_tasks",
         "set_params",
+        "suggest",
+        "update",
     }
     rank = inspect.signature(metatne.MetaTNE.rank)
-    assert list(rank.parameters) == ["self", "positives", "negatives", "candidates", "top"]
+    assert list(rank.parameters) == [
+        *("self", "positives", "negatives", "candidates", "top", "prior")
+    ]
     fit = inspect.signature(metatne.MetaTNE.fit)
     assert list(fit.parameters) == [
         *("self", "graph", "split", "observers", "checkpoint", "resume", "should_stop", "team")

@@ -67,7 +67,7 @@ def test_saving_what_was_loaded_changes_no_byte(saved: Path, tmp_path: Path) -> 
 
 def test_the_header_can_be_read_by_people(saved: Path, planted: Graph) -> None:
     header = json.loads((saved / HEADER).read_text(encoding="utf-8"))
-    assert (header["format"], header["version"]) == ("metatne-model", 1)
+    assert (header["format"], header["version"]) == ("metatne-model", 2)
     assert header["graph"] == {
         "name": "planted",
         "fingerprint": planted.fingerprint,
@@ -164,7 +164,7 @@ def test_a_header_of_something_else(copy: Path, text: str) -> None:
 
 def test_another_version(copy: Path) -> None:
     change_header(copy, lambda header: header.update(version=99))
-    with pytest.raises(ModelFormatError, match=f"{HEADER}: expected format version 1, found 99"):
+    with pytest.raises(ModelFormatError, match=f"{HEADER}: expected format version 2, found 99"):
         MetaTNE.load(copy)
 
 
@@ -250,3 +250,15 @@ def test_a_failure_while_saving_leaves_the_old_model(
         fitted.save(copy, overwrite=True)
     assert {file.name: file.read_bytes() for file in copy.iterdir()} == before
     assert [entry.name for entry in copy.parent.iterdir()] == [copy.name]
+
+
+def test_a_model_of_the_first_format_still_loads(copy: Path, fitted: MetaTNE) -> None:
+    """It had no head to name: the paper's was the only one."""
+
+    def make_old(header: dict[str, Any]) -> None:
+        header["version"] = 1
+        del header["config"]["head"]
+
+    change_header(copy, make_old)
+    question = {"positives": [1, 2], "negatives": [3]}
+    assert MetaTNE.load(copy).rank(**question).equals(fitted.rank(**question))

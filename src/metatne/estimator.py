@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -11,11 +12,23 @@ import pandas as pd
 from jaxtyping import Float32
 
 from metatne.config import Config, make_config
-from metatne.device import one_thread
-from metatne.errors import ConfigError, GraphError, GraphMismatchError, NotFittedError, SupportError
+from metatne.device import one_thread, resolve_device
+from metatne.errors import (
+    ConfigError,
+    GraphError,
+    GraphMismatchError,
+    NotFittedError,
+    RunError,
+    SupportError,
+)
+from metatne.evidence.fitting import fit_evidence
+from metatne.evidence.growth import grown
+from metatne.evidence.model import EvidenceModel
+from metatne.evidence.reasons import block_names, explain, relate, suggest
 from metatne.graph.store import Graph
-from metatne.prediction.ranking import rank_table, score_candidates
-from metatne.prediction.support import NodeId, resolve_candidates, resolve_support
+from metatne.model import MetaTNENetwork
+from metatne.prediction.ranking import rank_table, score_candidates, weak_negatives
+from metatne.prediction.support import NodeId, Support, resolve_candidates, resolve_support
 from metatne.sampling.splits import LabelSplit, split_for_use
 from metatne.sampling.tasks import Tasks, TaskShape
 from metatne.saved import TrainedModel, load_model, save_model
@@ -26,6 +39,7 @@ from metatne.training.team import Team
 from metatne.training.trainer import (
     Observer,
     Trainer,
+    Validation,
     history_rows,
     training_shape,
     validation_shape,
@@ -91,6 +105,11 @@ class MetaTNE:
             raise ConfigError(
                 f"resume: there is no checkpoint at {checkpoint}; train without resume"
             )
+        if self.config.head == "evidence" and team is not None:
+            raise ConfigError(
+                "head: 'evidence' is learned in seconds by one process, and no team can share it; "
+                "leave --engine ray out, or take the paper's head (--preset short or paper)"
+            )
         split = split or split_for_use(
             graph,
             _shape_of_all_tasks(self.config),
@@ -98,29 +117,60 @@ class MetaTNE:
             seed=self.config.seed,
         )
         check_memory(estimate_training_bytes(GraphSize.of(graph), self.config))
+        learned: tuple[MetaTNENetwork | EvidenceModel, int, list[Validation]]
         with one_thread():
-            trainer = self._trainer_kind(graph, split, self.config, team=team)
-            if resume and checkpoint is not None:
-                restore_checkpoint(checkpoint, trainer, graph.fingerprint, split)
-            at_step_end = Checkpointer(
-                checkpoint if trainer.team.rank == 0 else None,
-                graph.fingerprint,
-                split,
-                should_stop=should_stop,
-            )
-            network = trainer.run(observers, at_step_end=at_step_end)
+            if self.config.head == "evidence":
+                learned = self._fit_evidence(graph, split, observers, should_stop)
+            else:
+                trainer = self._trainer_kind(graph, split, self.config, team=team)
+                if resume and checkpoint is not None:
+                    restore_checkpoint(checkpoint, trainer, graph.fingerprint, split)
+                at_step_end = Checkpointer(
+                    checkpoint if trainer.team.rank == 0 else None,
+                    graph.fingerprint,
+                    split,
+                    should_stop=should_stop,
+                )
+                network = trainer.run(observers, at_step_end=at_step_end)
+                learned = network, trainer.state.best_step, trainer.state.history
+        scorer, best_step, history = learned
         self.trained_ = TrainedModel(
-            network=network,
+            scorer=scorer,
             config=self.config,
             node_ids=graph.node_ids,
             graph_name=graph.name,
             fingerprint=graph.fingerprint,
             known_labels=[graph.labels.names[label] for label in split.known],
             validation_labels=[graph.labels.names[label] for label in split.validation],
-            best_step=trainer.state.best_step,
-            history=history_rows(trainer.state.history),
+            best_step=best_step,
+            history=history_rows(history),
         )
         return self
+
+    def _fit_evidence(
+        self,
+        graph: Graph,
+        split: LabelSplit,
+        observers: Sequence[Observer],
+        should_stop: Callable[[], bool],
+    ) -> tuple[EvidenceModel, int, list[Validation]]:
+        resolve_device(self.config.device)  # a name that is none is a mistake on the CPU too
+        model, measured = fit_evidence(graph, split, self.config, should_stop=should_stop)
+        if should_stop():
+            raise RunError("stopped; nothing is kept of a training of seconds: start it again")
+        step = self.config.head_steps
+        validation = Validation(
+            step=step,
+            tau=0.0,
+            structural_loss=None,
+            meta_loss=measured.loss,
+            auc=measured.auc,
+            f1=measured.f1,
+            seconds=measured.seconds,
+        )
+        for observer in observers:
+            observer.on_validation(validation, is_best=True)
+        return model, step, [validation]
 
     def rank(
         self,
@@ -129,32 +179,149 @@ class MetaTNE:
         negatives: Sequence[NodeId] | None = None,
         candidates: Sequence[NodeId] | None = None,
         top: int | None = None,
+        prior: float | None = None,
     ) -> pd.DataFrame:
         """Nodes by how likely they hold the novel label: columns node, probability, rank.
 
-        All nodes that are not examples are ranked, or just the `candidates`; `top` cuts the
-        table. Without negatives, weak ones are drawn from the rest of the graph, and the
-        table's `attrs["weak_negatives"]` names them.
+        With the head `evidence` also `low` and `high`, an interval of 95 %, and `holds`, the
+        decision that makes F1 highest. All nodes that are not examples are ranked, or just the
+        `candidates`; `top` cuts the table. The `prior` is the share of nodes that hold the
+        label, by default that of a typical known label. Without negatives, weak ones are drawn
+        from the rest of the graph, and the table's `attrs["weak_negatives"]` names them.
         """
         trained = self._fitted()
         if top is not None and top < 1:
             raise SupportError(f"top: expected at least 1, found {top}")
+        if prior is not None and not 0 < prior < 1:
+            raise SupportError(f"prior: expected a share between 0 and 1, found {prior}")
         support = resolve_support(
             trained.node_ids, positives, negatives if negatives is not None else []
         )
         scores = score_candidates(
-            trained.network,
+            trained.scorer,
             support,
             resolve_candidates(trained.node_ids, candidates, support),
             num_nodes=len(trained.node_ids),
             num_weak_negatives=trained.config.negatives,
             seed=trained.config.seed,
+            prior=prior,
         )
         return rank_table(trained.node_ids, scores, top)
 
+    def explain(
+        self,
+        node: NodeId | np.integer[Any],
+        *,
+        positives: Sequence[NodeId],
+        negatives: Sequence[NodeId],
+        prior: float | None = None,
+    ) -> pd.DataFrame:
+        """Why the node has its probability: parts that add up to its log-odds.
+
+        A row for the prior, one for how likely the node is to hold any label, and one for each
+        example, with what that adds (`contribution`) and how much of it each block has.
+        """
+        model, support = self._evidence_and_support(positives, negatives)
+        (place,) = resolve_candidates(
+            self._fitted().node_ids,
+            [node.item() if isinstance(node, np.integer) else node],
+            support,
+        ).tolist()
+        reasons = explain(model, support.positives, support.negatives, place, prior=prior)
+        names = block_names(model, place)
+        ids = self._fitted().node_ids
+        signs = ["holds it"] * len(support.positives) + ["lacks it"] * len(support.negatives)
+        examples = ids.take(np.concatenate((support.positives, support.negatives)))
+        rows = [
+            {"reason": "prior", "node": None, "contribution": reasons.prior},
+            {"reason": "any label", "node": None, "contribution": reasons.any_label},
+        ]
+        for sign, example, parts in zip(signs, examples, reasons.by_support, strict=True):
+            row = {"reason": sign, "node": example, "contribution": float(parts.sum())}
+            rows.append(row | dict(zip(names, parts.tolist(), strict=True)))
+        return pd.DataFrame(rows)
+
+    def relate(
+        self, *, positives: Sequence[NodeId], negatives: Sequence[NodeId] = ()
+    ) -> pd.DataFrame:
+        """Which known labels speak for the novel one: columns label, weight, the largest first.
+
+        The weight is the log evidence that holding the known label, or having it around, adds.
+        """
+        model, support = self._evidence_and_support(positives, negatives)
+        weights = relate(model, support.positives, support.negatives).weights
+        table = pd.DataFrame({"label": list(model.label_names), "weight": weights})
+        return table.sort_values("weight", ascending=False, kind="stable", ignore_index=True)
+
+    def suggest(
+        self,
+        number: int = 10,
+        *,
+        positives: Sequence[NodeId],
+        negatives: Sequence[NodeId] = (),
+        candidates: Sequence[NodeId] | None = None,
+        prior: float | None = None,
+    ) -> list[NodeId]:
+        """The nodes to label next: those that would help most, most helpful first."""
+        if number < 1:
+            raise SupportError(f"number: expected at least 1, found {number}")
+        model, support = self._evidence_and_support(positives, negatives)
+        ids = self._fitted().node_ids
+        nodes = resolve_candidates(ids, candidates, support)
+        chosen = suggest(
+            model, support.positives, support.negatives, nodes, number=number, prior=prior
+        )
+        found: list[NodeId] = ids.take(chosen)
+        return found
+
+    def update(self, graph: Graph) -> Self:
+        """A model of a graph that has grown: new nodes, new edges, nothing learned anew.
+
+        Nodes of before keep their place, new ones get that of their neighbours, and labels and
+        surroundings are looked up again. Known labels are found by name; where the new graph
+        says nothing of a new node, its labels are unknown only if it says so (`unannotated`).
+        """
+        trained = self._fitted()
+        model = grown(self._evidence(), trained.node_ids, graph)
+        other = type(self)(**self.get_params())
+        other.trained_ = replace(
+            trained,
+            scorer=model,
+            node_ids=graph.node_ids,
+            graph_name=graph.name,
+            fingerprint=graph.fingerprint,
+        )
+        return other
+
+    def _evidence(self) -> EvidenceModel:
+        scorer = self._fitted().scorer
+        if not isinstance(scorer, EvidenceModel):
+            raise ConfigError(
+                "this model has the paper's head, which has no reasons to tell; "
+                "train one with the head 'evidence' (the preset default)"
+            )
+        return scorer
+
+    def _evidence_and_support(
+        self, positives: Sequence[NodeId], negatives: Sequence[NodeId]
+    ) -> tuple[EvidenceModel, Support]:
+        """The model, and the examples by position; weak negatives stand in where none are given."""
+        model, trained = self._evidence(), self._fitted()
+        support = resolve_support(trained.node_ids, positives, negatives)
+        weak = weak_negatives(
+            support,
+            num_nodes=len(trained.node_ids),
+            size=trained.config.negatives,
+            seed=trained.config.seed,
+        )
+        return model, replace(support, negatives=weak[0]) if weak else support
+
     def score_tasks(self, tasks: Tasks) -> Float32[np.ndarray, "task query"]:
         """Log-odds of every query of every task; above 0 the node is taken to hold the label."""
-        return score_tasks(self._fitted().network, tasks)
+        scorer = self._fitted().scorer
+        if isinstance(scorer, EvidenceModel):
+            return scorer.score_tasks(tasks)
+        return score_tasks(scorer, tasks)
 
     def save(self, path: Path | str, *, overwrite: bool = False) -> None:
         """Write the model as a directory, whole or not at all."""
@@ -177,7 +344,10 @@ class MetaTNE:
     @property
     def embeddings_(self) -> Float32[np.ndarray, "node dim"]:
         """The task-agnostic embedding of every node, in the order of the graph's ids."""
-        return self._fitted().network.embeddings.detach().cpu().numpy().copy()
+        scorer = self._fitted().scorer
+        if isinstance(scorer, EvidenceModel):
+            return scorer.description.place.copy()
+        return scorer.embeddings.detach().cpu().numpy().copy()
 
     @property
     def history_(self) -> pd.DataFrame:

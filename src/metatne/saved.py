@@ -21,13 +21,15 @@ from safetensors.torch import load_file, save_file
 from metatne.config import Config, make_config
 from metatne.device import resolve_device
 from metatne.errors import ConfigError, GraphError, ModelFormatError
+from metatne.evidence.model import EvidenceModel
+from metatne.evidence.storage import from_tensors, to_tensors
 from metatne.graph.disk import map_ids, write_ids
 from metatne.graph.node_ids import NodeIds
 from metatne.model import MetaTNENetwork
 from metatne.storage import new_directory, write_json
 
 FORMAT = "metatne-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 HEADER, WEIGHTS, IDS = "model.json", "weights.safetensors", "ids.arrow"
 
 
@@ -35,7 +37,9 @@ HEADER, WEIGHTS, IDS = "model.json", "weights.safetensors", "ids.arrow"
 class TrainedModel:
     """A network with all that is needed to use it and to know where it comes from."""
 
-    network: MetaTNENetwork
+    scorer: MetaTNENetwork | EvidenceModel
+    """What scores nodes for a novel label: the paper's network, or evidence (`config.head`)."""
+
     config: Config
     node_ids: NodeIds
     graph_name: str
@@ -45,6 +49,16 @@ class TrainedModel:
     best_step: int
     history: list[dict[str, Any]]
 
+    @property
+    def network(self) -> MetaTNENetwork:
+        """The paper's network, where that is what was trained."""
+        if isinstance(self.scorer, EvidenceModel):
+            raise ConfigError(
+                "this model has the head 'evidence', and no network; "
+                "train one with the paper's head (--preset short or --preset paper)"
+            )
+        return self.scorer
+
 
 def save_model(path: Path, model: TrainedModel, *, overwrite: bool = False) -> None:
     """Write the model as a directory, whole or not at all."""
@@ -53,8 +67,7 @@ def save_model(path: Path, model: TrainedModel, *, overwrite: bool = False) -> N
             f"{path} is not a saved model, so it is not overwritten; name another"
         )
     with new_directory(path, overwrite=overwrite) as folder:
-        weights = {name: w.cpu().contiguous() for name, w in model.network.state_dict().items()}
-        save_file(weights, folder / WEIGHTS)
+        save_file(_tensors_of(model.scorer), folder / WEIGHTS)
         write_ids(folder / IDS, model.node_ids.array)
         header = {
             "format": FORMAT,
@@ -71,6 +84,7 @@ def save_model(path: Path, model: TrainedModel, *, overwrite: bool = False) -> N
             "config": model.config.model_dump(),
             "known_labels": model.known_labels,
             "validation_labels": model.validation_labels,
+            "label_columns": label_columns(model.scorer),
             "best_step": model.best_step,
             "history": model.history,
             "files": {name: _facts(folder / name) for name in (WEIGHTS, IDS)},
@@ -89,17 +103,13 @@ def load_model(path: Path, *, device: str = "auto") -> TrainedModel:
         weights = load_file(path / WEIGHTS)
     except (ConfigError, GraphError, SafetensorError) as error:
         raise _broken(path, str(error)) from error
-    with torch.device("meta"):  # shapes without memory; the weights are put in their place
-        network = MetaTNENetwork(len(node_ids), config)
-    # A file's tensors lie at any address; at the addresses that training has them, products
-    # come out the same to the last bit. The embeddings, looked up only, stay mapped.
-    weights |= {name: w.clone() for name, w in weights.items() if name != "embeddings"}
     try:
-        network.load_state_dict(weights, assign=True)
-    except RuntimeError as error:
+        names = header.get("label_columns", [])
+        scorer = _scorer_of(weights, config, names, len(node_ids), device)
+    except (RuntimeError, KeyError, ValueError, TypeError) as error:
         raise _broken(path / WEIGHTS, f"it does not fit the settings: {error}") from error
     return TrainedModel(
-        network=network.to(resolve_device(device)).eval(),
+        scorer=scorer,
         config=config,
         node_ids=node_ids,
         graph_name=header["graph"]["name"],
@@ -109,6 +119,38 @@ def load_model(path: Path, *, device: str = "auto") -> TrainedModel:
         best_step=header["best_step"],
         history=header["history"],
     )
+
+
+def label_columns(scorer: MetaTNENetwork | EvidenceModel) -> list[str]:
+    """The known labels by name that a description has columns for."""
+    return list(scorer.label_names) if isinstance(scorer, EvidenceModel) else []
+
+
+def _tensors_of(scorer: MetaTNENetwork | EvidenceModel) -> dict[str, torch.Tensor]:
+    if isinstance(scorer, EvidenceModel):
+        return to_tensors(scorer)
+    return {name: w.cpu().contiguous() for name, w in scorer.state_dict().items()}
+
+
+def _scorer_of(
+    weights: dict[str, torch.Tensor],
+    config: Config,
+    label_names: list[str],
+    num_nodes: int,
+    device: str,
+) -> MetaTNENetwork | EvidenceModel:
+    if config.head == "evidence":
+        model = from_tensors(weights, label_names)
+        if model.description.num_nodes != num_nodes:
+            raise ValueError(f"it describes {model.description.num_nodes} of {num_nodes} nodes")
+        return model
+    with torch.device("meta"):  # shapes without memory; the weights are put in their place
+        network = MetaTNENetwork(num_nodes, config)
+    # A file's tensors lie at any address; at the addresses that training has them, products
+    # come out the same to the last bit. The embeddings, looked up only, stay mapped.
+    weights |= {name: w.clone() for name, w in weights.items() if name != "embeddings"}
+    network.load_state_dict(weights, assign=True)
+    return network.to(resolve_device(device)).eval()
 
 
 _EXPECTED: dict[str, type] = {
@@ -137,7 +179,9 @@ def _read_header(path: Path) -> dict[str, Any]:
         raise _broken(file, f"it cannot be read as JSON ({error})") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelFormatError(f"{file} is not the header of a saved model")
-    if header.get("version") != FORMAT_VERSION:
+    if header.get("version") == 1:  # which had the paper's head alone, and did not name it
+        header["config"] = {"head": "prototypes"} | (header.get("config") or {})
+    elif header.get("version") != FORMAT_VERSION:
         raise ModelFormatError(
             f"{file}: expected format version {FORMAT_VERSION}, found {header.get('version')!r}; "
             "use the version of metatne that wrote it, or train again"

@@ -168,19 +168,26 @@ class MetaOnlyTrainer(Trainer):
         self.meta_step()
 
 
-class NoTransformation(MetaTNE):
+class Variant(MetaTNE):
+    """A `MetaTNE` with the paper's head, whichever the default is."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"head": "prototypes"} | settings)
+
+
+class NoTransformation(Variant):
     """V1: prototypes of the embeddings, which both losses train."""
 
     _trainer_kind = PlainTrainer
 
 
-class OneAttention(MetaTNE):
+class OneAttention(Variant):
     """V2: one self-attention over all support and query nodes of a task."""
 
     _trainer_kind = OneSetTrainer
 
 
-class SumOfLosses(MetaTNE):
+class SumOfLosses(Variant):
     """V3: the sum of both losses, with the factor that validation labels like best."""
 
     _trainer_kind = SummingTrainer
@@ -206,7 +213,7 @@ def _weighing_by(weight: float) -> type[MetaTNE]:
     class Weighing(SummingTrainer):
         factor = weight
 
-    class WithFactor(MetaTNE):
+    class WithFactor(Variant):
         _trainer_kind = Weighing
 
     return WithFactor
@@ -217,7 +224,7 @@ def _best_score(model: MetaTNE) -> float:
     return float((model.history_["auc"] + model.history_["f1"]).max())
 
 
-class FrozenEmbeddings(MetaTNE):
+class FrozenEmbeddings(Variant):
     """V4: embeddings learned from the graph alone, then left as they are.
 
     The default preset's start knows the known labels too; here it is the paper's, at random.
@@ -229,7 +236,7 @@ class FrozenEmbeddings(MetaTNE):
         super().__init__(**settings | {"spectral_scale": 0.0})
 
 
-class OneHotInput(MetaTNE):
+class OneHotInput(Variant):
     """V5: no structure at all; U starts at random and learns from tasks alone."""
 
     _trainer_kind = MetaOnlyTrainer

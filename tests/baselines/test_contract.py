@@ -105,7 +105,8 @@ def test_the_ranking(fitted: tuple[str, FittedMethod], graph: Graph) -> None:
     holders = graph.node_ids.take(graph.labels.holders(9)[:4])
     others = [i for i in graph.node_ids.take(np.arange(60)) if i not in holders][:6]
     table = method.rank(positives=holders, negatives=others)
-    assert list(table.columns) == ["node", "probability", "rank"]
+    more = {"low", "high", "holds"}  # of a head that knows its errors
+    assert [name for name in table.columns if name not in more] == ["node", "probability", "rank"]
     assert len(table) == graph.num_nodes - 10
     assert table["probability"].is_monotonic_decreasing
     assert table["probability"].between(0, 1).all()

@@ -66,7 +66,7 @@ def test_flickrs_statistics() -> None:
 def test_the_graph_is_read_from_disk(tmp_path: Path) -> None:
     path = str(tmp_path / "graph")
     assert memory.make_graph(path, 400, 4_000, 6) == Graph.open(path).num_edges
-    result = memory.train(path, ["default"], TINY)
+    result = memory.train(path, ["short"], TINY)
     assert result["steps"] == 2
     assert 0 <= result["auc"] <= 1
     memory.train_plainly(path)

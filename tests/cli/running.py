@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TINY = {
+    "head": "prototypes",
     "dim": 8,
     "attention_dim": 8,
     "num_heads": 2,

@@ -189,6 +189,7 @@ def test_ids_are_shown_as_they_are(run: Run) -> None:
     assert set(strange) <= set(graph.node_ids.take(range(7)))
     trained = MetaTNE(
         **{"dim": 4, "attention_dim": 4, "num_heads": 1, "num_steps": 1, "validation_tasks": 1},
+        head="prototypes",
         **{"positives": 1, "negatives": 1, "query_positives": 1, "query_negatives": 1},
     )
     labels = {node: ["x", "y"] for node in strange[:3]}

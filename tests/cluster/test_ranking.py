@@ -36,7 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model whose ids are not in order, and whose nodes are alike in fives: many ties."""
     config = make_config(
         {"dim": 8, "attention_dim": 8, "num_heads": 2, "feedforward_dim": 8, "device": "cpu"}
-        | {"identity_start": False}
+        | {"identity_start": False, "head": "prototypes"}
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -45,7 +45,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     network.embeddings.data = network.embeddings.data[:NUM_TWINS].repeat(5, 1).contiguous()
     names = np.random.default_rng(1).permutation([f"n{number}" for number in range(NUM_NODES)])
     trained = TrainedModel(
-        network=network,
+        scorer=network,
         config=config,
         node_ids=NodeIds(names.tolist()),
         graph_name="twins",

@@ -96,7 +96,7 @@ def test_control_groups_bound_what_is_free(
 
 
 def test_the_estimate_grows_with_what_takes_memory() -> None:
-    small, defaults = GraphSize(10_000, 10**6), make_config({})
+    small, defaults = GraphSize(10_000, 10**6), make_config(preset("short"))
     base = estimate_training_bytes(small, defaults)
     assert 0.2 * GIB < base < 2 * GIB
 
@@ -114,13 +114,13 @@ def test_the_estimate_grows_with_what_takes_memory() -> None:
         {"query_negatives": 400},
         {"pairs_per_step": 10**6},
     ):
-        assert estimate_training_bytes(small, make_config(changed)) > base
+        assert estimate_training_bytes(small, make_config(preset("short") | changed)) > base
 
 
 def test_moments_count_as_far_as_rows_are_touched() -> None:
     """500 steps touch few of a million rows, 40,000 touch all; nothing beyond all is counted."""
     million = GraphSize(10**6, 10**7)
-    few = estimate_training_bytes(million, make_config({}))
+    few = estimate_training_bytes(million, make_config(preset("short")))
     tables = 10**6 * 128 * 4
     assert few < 8 * tables
     every = [

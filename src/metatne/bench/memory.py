@@ -51,7 +51,7 @@ class Case:
     num_nodes: int
     num_edges: int
     num_labels: int
-    preset: tuple[str, ...] = ("default",)
+    preset: tuple[str, ...] = ("short",)
     changed: dict[str, Any] = field(default_factory=dict)
     is_compared: bool = False
     """Whether the plain way is measured too."""

@@ -12,6 +12,14 @@ import typer
 
 from metatne.cli.command import Command, new_app
 from metatne.cli.console import say, show
+from metatne.cli.examples import (
+    ModelArgument,
+    NegativeOption,
+    PositiveOption,
+    PriorOption,
+    SupportOption,
+    given_examples,
+)
 from metatne.cli.options import (
     MACHINES,
     AddressOption,
@@ -22,8 +30,7 @@ from metatne.cli.options import (
     chosen_cluster,
     load_graph,
 )
-from metatne.cli.support_file import read_support
-from metatne.errors import InputError, SupportError
+from metatne.errors import InputError
 from metatne.estimator import MetaTNE
 from metatne.graph.readers.node_lists import read_node_list
 from metatne.graph.store import Graph
@@ -32,7 +39,7 @@ from metatne.storage import new_file
 SHOWN_BY_DEFAULT = 20
 PARQUET = ".parquet"
 NAMED_WEAK = 5
-EXAMPLES, RANKING = "Examples of the label", "Ranking"
+RANKING = "Ranking"
 
 EXAMPLE = """\b
 Example:
@@ -49,39 +56,10 @@ app = new_app()
 
 @app.command(cls=Command, epilog=EXAMPLE)
 def predict(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="Directory that `metatne train` wrote.")
-    ],
-    positive: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-p",
-            "--positive",
-            metavar="NODE",
-            help="A node that holds the label; may be repeated, and at least one is needed.",
-            rich_help_panel=EXAMPLES,
-        ),
-    ] = None,
-    negative: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-n",
-            "--negative",
-            metavar="NODE",
-            help="A node that lacks it; may be repeated. Without any, nodes drawn from the "
-            "rest stand in.",
-            rich_help_panel=EXAMPLES,
-        ),
-    ] = None,
-    support: Annotated[
-        Path | None,
-        typer.Option(
-            "--support",
-            metavar="FILE.csv",
-            help="The examples in a file instead: a node and 1 or 0 on each line.",
-            rich_help_panel=EXAMPLES,
-        ),
-    ] = None,
+    model: ModelArgument,
+    positive: PositiveOption = None,
+    negative: NegativeOption = None,
+    support: SupportOption = None,
     candidates: Annotated[
         Path | None,
         typer.Option(
@@ -101,6 +79,7 @@ def predict(
             rich_help_panel=RANKING,
         ),
     ] = None,
+    prior: PriorOption = None,
     output_file: Annotated[
         Path | None,
         typer.Option(
@@ -134,24 +113,19 @@ def predict(
 ) -> None:
     """Rank the nodes for a novel label, from a few examples.
 
-    Each line has the rank, the probability that the node holds the label, and the node.
+    Each line has the rank, the probability that the node holds the label, and the node. The
+    default head adds an interval of 95 % and a + where it takes the node to hold the label.
     """
-    if support is not None and (positive or negative):
-        raise SupportError("give the examples with --support, or with --positive and --negative")
-    if support is None and not positive:
-        raise SupportError(
-            "positives: expected at least 1 node that holds the label, found none; "
-            "name it with --positive NODE, or in a file with --support FILE"
-        )
+    positives, negatives = given_examples(positive, negative, support)
     cluster = chosen_cluster(engine, workers, address)
     if output_file is not None:
         _check_output(output_file, is_in_parts=cluster is not None)
-    positives, negatives = read_support(support) if support else (positive or [], negative or [])
     question: dict[str, Any] = {
         "positives": positives,
         "negatives": negatives,
         "candidates": None if candidates is None else read_node_list(candidates),
         "top": top,
+        "prior": prior,
     }
     trained_on = load_graph(graph, data_dir) if graph is not None else None
     if cluster is None:
@@ -164,9 +138,17 @@ def predict(
         return
     width = len(str(len(ranking.shown)))
     for row in ranking.shown.itertuples():
-        show(f"{row.rank:>{width}}  {row.probability:.4f}  {row.node}")
+        show(f"{row.rank:>{width}}  {_confidence(row)}  {row.node}")
     if (num_more := ranking.num_ranked - len(ranking.shown)) > 0:
         say(f"… and {num_more:,} more; --top N shows more, --output FILE keeps all")
+
+
+def _confidence(row: Any) -> str:
+    """The probability, and what the default head knows besides."""
+    if not hasattr(row, "holds"):
+        return f"{row.probability:.4f}"
+    mark = "+" if row.holds else " "
+    return f"{row.probability:.4f} {mark} {row.low:.4f} … {row.high:.4f}"
 
 
 @dataclass(frozen=True)

@@ -269,7 +269,7 @@ def _draw_visual(reference: str, trial: int, preset: str, out: Path, data_dir: P
     paths = [out / f"visual-{graph.name}.{kind}" for kind in ("svg", "png")]
     for path in paths:
         check_new_file("--out", path)
-    say(draw_visual(graph, trial, paths, preset=preset))
+    say(draw_visual(graph, trial, paths, preset="short" if preset == "default" else preset))
     say(f"drawn: {', '.join(map(str, paths))}")
 
 

@@ -10,7 +10,7 @@ import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +22,15 @@ import ray
 import ray.data
 from jaxtyping import Int64
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-from scipy.special import expit
 
 from metatne.cluster.session import cpus_by_machine, plain_errors
 from metatne.errors import ModelFormatError, RunError, SupportError
 from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
-from metatne.prediction.ranking import score_against, weak_negatives
+from metatne.prediction.ranking import ranked_columns, score_by, weak_negatives
 from metatne.prediction.support import NodeId, resolve_candidates, resolve_support
 from metatne.saved import HEADER, TrainedModel, load_model
-from metatne.scoring import nodes_per_piece, score_nodes
+from metatne.scoring import nodes_per_piece
 from metatne.storage import new_directory
 
 NODES_PER_SHARD = 65_536
@@ -51,6 +50,7 @@ class Question:
     positives: Int64[np.ndarray, " positive"]
     negative_sets: list[Int64[np.ndarray, " negative"]]
     top: int | None
+    prior: float | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,7 @@ def prepare_question(
     negatives: Sequence[NodeId] = (),
     candidates: Sequence[NodeId] | None = None,
     top: int | None = None,
+    prior: float | None = None,
     graph: Graph | None = None,
 ) -> PreparedQuestion:
     """What `MetaTNE.load(model, graph=graph).rank(…)` would rank, checked; needs no Ray yet."""
@@ -132,6 +133,7 @@ def prepare_question(
         positives=support.positives,
         negative_sets=weak or [support.negatives],
         top=top,
+        prior=prior,
     )
     nodes = resolve_candidates(trained.node_ids, candidates, support)
     if not len(nodes):
@@ -220,9 +222,15 @@ def score_shard(shard: Any, question: Question) -> Any:
     """Ids and log-odds of a shard's nodes; of a short list's nodes only those that may be on it."""
     trained = _load(question.model, question.digest)
     nodes = shard["place"].to_numpy()
-    score = partial(score_nodes, trained.network, question.positives)
-    logits = score_against(score, question.negative_sets, nodes)
-    scored = pa.table({"node": trained.node_ids.array.take(pa.array(nodes)), "logit": logits})
+    found = score_by(
+        trained.scorer, question.positives, question.negative_sets, nodes, prior=question.prior
+    )
+    columns = {"node": trained.node_ids.array.take(pa.array(nodes)), "logit": found.logits}
+    if found.errors is not None:
+        columns["error"] = found.errors
+    if found.thresholds is not None:
+        columns["threshold"] = found.thresholds
+    scored = pa.table(columns)
     if question.top is None:
         return scored
     return scored.sort_by([("logit", "descending"), ("node", "ascending")]).slice(0, question.top)
@@ -253,11 +261,13 @@ def _write(table: Any, first_rank: int, length: int, file: Path) -> None:
 
 
 def _finish(table: Any, first_rank: int, length: int) -> Any:
-    """node, probability, rank: what the user sees of a part."""
-    return pa.table(
-        {
-            "node": table["node"][:length],
-            "probability": expit(table["logit"][:length].to_numpy()),
-            "rank": np.arange(first_rank, first_rank + length),
-        }
+    """The columns of `MetaTNE.rank`: what the user sees of a part."""
+    part = table.slice(0, length)
+    has_more = "error" in part.column_names
+    columns = ranked_columns(
+        part["logit"].to_numpy(),
+        part["error"].to_numpy() if has_more else None,
+        part["threshold"].to_numpy() if has_more else None,
     )
+    ranks = np.arange(first_rank, first_rank + length)
+    return pa.table({"node": part["node"]} | columns | {"rank": ranks})

@@ -65,6 +65,8 @@ class Entry:
     kind: str
     is_in_paper: bool = True
     has_presets: bool = False
+    preset: str | None = None
+    """What the preset `default` stands for with this method."""
 
 
 METHODS = {
@@ -75,6 +77,13 @@ METHODS = {
     "gcn": Entry("GCN", "metatne.baselines.gcn", "GCN"),
     "metagnn": Entry("Meta-GNN", "metatne.baselines.metagnn", "MetaGNN"),
     "metatne": Entry("MetaTNE", "metatne.estimator", "MetaTNE", has_presets=True),
+    "metatne-paper": Entry(
+        "MetaTNE, as published",
+        "metatne.estimator",
+        "MetaTNE",
+        has_presets=True,
+        preset="paper",
+    ),
     "ridge": Entry("Kernel ridge", "metatne.baselines.ridge", "KernelRidge", is_in_paper=False),
     "ppr": Entry("PageRank", "metatne.baselines.pagerank", "PageRank", is_in_paper=False),
     "degree": Entry("Degree", "metatne.baselines.controls", "Degree", is_in_paper=False),
@@ -92,7 +101,7 @@ _VARIANTS_OF_METATNE = {
     "v5": "OneHotInput",
 }
 VARIANTS = {
-    name: Entry(name.upper(), "metatne.variants", kind, has_presets=True)
+    name: Entry(name.upper(), "metatne.variants", kind, has_presets=True, preset="short")
     for name, kind in _VARIANTS_OF_METATNE.items()
 }
 """MetaTNE with a part taken out, for the paper's ablation study."""
@@ -124,4 +133,13 @@ def new_method(name: str, settings: dict[str, Any]) -> Method:
 
 def preset_of(name: str, preset_name: str, dataset: str) -> dict[str, Any]:
     """The settings of a preset for a method on a data set; most methods have none."""
-    return preset(preset_name, dataset) if check_method(name).has_presets else {}
+    chosen = effective_preset(name, preset_name)
+    return preset(chosen, dataset) if check_method(name).has_presets else {}
+
+
+def effective_preset(name: str, preset_name: str) -> str:
+    """The preset that a method runs with where the user said this one; `default` if it has none."""
+    entry = check_method(name)
+    if not entry.has_presets:
+        return "default"
+    return entry.preset if entry.preset and preset_name == "default" else preset_name

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from metatne.errors import ConfigError
-from metatne.evaluation.methods import METHODS, VARIANTS
+from metatne.evaluation.methods import METHODS, VARIANTS, effective_preset
 from metatne.evaluation.protocol import PAPER, TrialSettings
 
 Shots = tuple[int, int]
@@ -26,6 +26,9 @@ class Study:
     methods: tuple[str, ...]
     cells: Callable[[], Iterator[TrialSettings]]
     """Settings of every cell, of a method that is yet to be put in."""
+
+    preset: str = "default"
+    """Of the methods that have presets, where the user names none."""
 
 
 def _cells(*shots: Shots, queries: Sequence[Shots | None] = (None,)) -> Iterator[TrialSettings]:
@@ -67,6 +70,7 @@ STUDIES = {
             ("blogcatalog", "ppi"),
             ("metatne", *VARIANTS),
             lambda: _cells((10, 20), (10, 40)),
+            preset="short",
         ),
         Study(
             "negatives",
@@ -104,7 +108,7 @@ def cells_of(
         replace(
             cell,
             method=method,
-            preset=preset if _takes_presets(method) else "default",
+            preset=effective_preset(method, study.preset if preset == "default" else preset),
             num_tasks=num_tasks,
             protocol=protocol,
             draws_label_zero=draws_label_zero,
@@ -112,10 +116,6 @@ def cells_of(
         for method in methods
         for cell in study.cells()
     ]
-
-
-def _takes_presets(method: str) -> bool:
-    return (METHODS | VARIANTS)[method].has_presets
 
 
 def chosen(name: str, text: str | None, known: Sequence[str]) -> list[str]:

@@ -54,7 +54,7 @@ def draw_visual(
     trial: int,
     paths: list[Path],
     *,
-    preset: str = "default",
+    preset: str = "short",
     changes: Mapping[str, Any] | None = None,
 ) -> str:
     """Train a trial, find two queries, and draw them to files of any type that Matplotlib knows."""

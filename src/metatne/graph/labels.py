@@ -245,6 +245,17 @@ class Labels:
         states[self.holds.contains(keys)] = HOLDS
         return states.reshape(shape)
 
+    def table(self, labels: Int64[np.ndarray, " column"]) -> Int8[np.ndarray, "node column"]:
+        """The state of every node for each of these labels."""
+        states = np.full((self.num_nodes, len(labels)), LACKS, dtype=np.int8)
+        if self.unannotated is not None:
+            states[self.unannotated] = UNKNOWN
+        for pairs, state in ((self.unknown, UNKNOWN), (self.lacks, LACKS), (self.holds, HOLDS)):
+            if pairs is not None:
+                for column, label in enumerate(labels.tolist()):
+                    states[pairs.of_label(label), column] = state
+        return states
+
     def position(self, name: str) -> int:
         """The number of the label called `name`."""
         label = self._positions.get(str(name))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int64
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from metatne.errors import SupportError
+from metatne.evidence.model import EvidenceModel
 from metatne.graph.node_ids import NodeIds
 from metatne.model import MetaTNENetwork
 from metatne.prediction.support import Support
@@ -19,6 +21,9 @@ from metatne.scoring import score_nodes
 from metatne.seeding import numpy_generator
 
 Nodes = Int64[np.ndarray, " node"]
+
+CONFIDENCE = 1.96
+"""Standard errors on either side of an interval of 95 %."""
 
 NUM_WEAK_SETS = 4
 """Sets of weak negatives that scores are averaged over; more than one, so that every drawn
@@ -32,23 +37,79 @@ class Scores:
     candidates: Nodes
     logits: Float[np.ndarray, " node"]
     weak_negatives: Int64[np.ndarray, " weak"]
+    errors: Float[np.ndarray, " node"] | None = None
+    """Standard errors of the log-odds, from a head that has them."""
+
+    thresholds: Float[np.ndarray, " node"] | None = None
+    """The log-odds from which on a node is taken to hold the label; 0 where there are none."""
+
+
+class Scored(NamedTuple):
+    """Scores of candidates against one set of negatives, or averaged over several."""
+
+    logits: Float[np.ndarray, " node"]
+    errors: Float[np.ndarray, " node"] | None = None
+    thresholds: Float[np.ndarray, " node"] | None = None
 
 
 def score_candidates(
-    network: MetaTNENetwork,
+    scorer: MetaTNENetwork | EvidenceModel,
     support: Support,
     candidates: Nodes,
     *,
     num_nodes: int,
     num_weak_negatives: int,
     seed: int,
+    prior: float | None = None,
 ) -> Scores:
     """Score the candidates; without negatives, against nodes drawn from the rest of the graph."""
     weak = weak_negatives(support, num_nodes=num_nodes, size=num_weak_negatives, seed=seed)
-    score = partial(score_nodes, network, support.positives)
-    logits = score_against(score, weak or [support.negatives], candidates)
+    sets = weak or [support.negatives]
+    scored = score_by(scorer, support.positives, sets, candidates, prior=prior)
     drawn = np.concatenate(weak) if weak else np.empty(0, dtype=np.int64)
-    return Scores(candidates, logits, np.sort(drawn))
+    return Scores(candidates, scored.logits, np.sort(drawn), scored.errors, scored.thresholds)
+
+
+def score_by(
+    scorer: MetaTNENetwork | EvidenceModel,
+    positives: Int64[np.ndarray, " positive"],
+    negative_sets: Sequence[Int64[np.ndarray, " negative"]],
+    candidates: Nodes,
+    *,
+    prior: float | None,
+) -> Scored:
+    """Log-odds of the candidates, averaged over the sets of negatives, with what the head adds.
+
+    The `prior` is the share of nodes that hold the label; None is for the share at which the
+    paper's network was trained, and for that of the known labels with evidence.
+    """
+    if isinstance(scorer, EvidenceModel):
+        return _score_by_evidence(scorer, positives, negative_sets, candidates, prior=prior)
+    logits = score_against(partial(score_nodes, scorer, positives), negative_sets, candidates)
+    if prior is not None:
+        given = len(positives) / (len(positives) + len(negative_sets[0]))
+        logits = logits + float(logit(prior) - logit(given))
+    return Scored(logits)
+
+
+def _score_by_evidence(
+    model: EvidenceModel,
+    positives: Int64[np.ndarray, " positive"],
+    negative_sets: Sequence[Int64[np.ndarray, " negative"]],
+    candidates: Nodes,
+    *,
+    prior: float | None,
+) -> Scored:
+    share = model.typical_share if prior is None else prior
+    found = [
+        model.score_nodes(positives, negatives, candidates, prior=share)
+        for negatives in negative_sets
+    ]
+    evidence, errors, thresholds = (
+        averaged(of_sets, negative_sets, candidates) for of_sets in zip(*found, strict=True)
+    )
+    shift = float(logit(share))
+    return Scored(evidence + shift, errors, thresholds + shift)
 
 
 def score_against(
@@ -60,14 +121,23 @@ def score_against(
 
     `score` has those of all candidates against one set.
     """
+    scores = [score(negatives, candidates) for negatives in negative_sets]
+    return averaged(scores, negative_sets, candidates)
+
+
+def averaged(
+    scores: Sequence[Float[np.ndarray, " node"]],
+    negative_sets: Sequence[Int64[np.ndarray, " negative"]],
+    candidates: Nodes,
+) -> Float[np.ndarray, " node"]:
+    """The mean of each candidate's scores over the sets of negatives that it is not in."""
     total = np.zeros(len(candidates))
     times = np.zeros(len(candidates), dtype=np.int64)
-    for negatives in negative_sets:
+    for values, negatives in zip(scores, negative_sets, strict=True):
         # Members of the set are scored and not counted: left out, they would move the places
         # where candidates are cut into pieces, and a shard would differ from the whole in bits.
-        logits = score(negatives, candidates)
         outside = ~np.isin(candidates, negatives)
-        total += np.where(outside, logits, 0.0)
+        total += np.where(outside, values, 0.0)
         times += outside
     return total / times
 
@@ -94,16 +164,40 @@ def weak_negatives(
 
 
 def rank_table(node_ids: NodeIds, scores: Scores, top: int | None) -> pd.DataFrame:
-    """node, probability, rank: the likeliest first, equal scores in the order of their ids."""
+    """node, probability, rank: the likeliest first, equal scores in the order of their ids.
+
+    A head that knows its errors adds `low` and `high`, between which the probability lies with
+    95 % confidence, and `holds`, the decision.
+    """
     by_id = np.empty(len(node_ids), dtype=np.int64)
     by_id[node_ids.order] = np.arange(len(node_ids))
     order = np.lexsort((by_id[scores.candidates], -scores.logits))[:top]
     table = pd.DataFrame(
-        {
-            "node": node_ids.take(scores.candidates[order]),
-            "probability": expit(scores.logits[order].astype(np.float64)),
-            "rank": np.arange(1, len(order) + 1),
-        }
+        {"node": node_ids.take(scores.candidates[order])}
+        | ranked_columns(
+            scores.logits[order],
+            None if scores.errors is None else scores.errors[order],
+            None if scores.thresholds is None else scores.thresholds[order],
+        )
+        | {"rank": np.arange(1, len(order) + 1)}
     )
     table.attrs["weak_negatives"] = node_ids.take(scores.weak_negatives)
     return table
+
+
+def ranked_columns(
+    logits: Float[np.ndarray, " node"],
+    errors: Float[np.ndarray, " node"] | None,
+    thresholds: Float[np.ndarray, " node"] | None,
+) -> dict[str, np.ndarray]:
+    """What is said of nodes besides their names and ranks."""
+    exact = logits.astype(np.float64)
+    columns: dict[str, np.ndarray] = {"probability": expit(exact)}
+    if errors is not None:
+        columns |= {
+            "low": expit(exact - CONFIDENCE * errors),
+            "high": expit(exact + CONFIDENCE * errors),
+        }
+    if thresholds is not None:
+        columns["holds"] = exact >= thresholds
+    return columns

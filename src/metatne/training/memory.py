@@ -12,6 +12,7 @@ import psutil
 
 from metatne.config import Config
 from metatne.errors import OutOfMemoryError
+from metatne.evidence.description import NUM_HOPS, STRUCTURE_DIM, num_columns
 from metatne.graph.store import Graph
 from metatne.parallel import num_threads
 from metatne.schedule import structural_probability
@@ -53,6 +54,7 @@ class GraphSize:
     """Pairs of a node and a label that it holds."""
 
     is_weighted: bool = False
+    num_labels: int = 0
 
     @classmethod
     def of(cls, graph: Graph) -> Self:
@@ -62,11 +64,14 @@ class GraphSize:
             len(graph.indices),
             len(graph.labels.holds),
             is_weighted=graph.weights is not None,
+            num_labels=graph.labels.num_labels,
         )
 
 
 def estimate_training_bytes(size: GraphSize, config: Config) -> int:
     """Peak resident memory of a training, to within a third; a mapped graph counts as read."""
+    if config.head == "evidence":
+        return _OVERHEAD + evidence_bytes(size)
     entry = _FLOAT + (_FLOAT + 8 if size.is_weighted else 0)  # weights, and their sums
     graph = entry * size.num_entries + _HELD_BYTES * size.num_held
     tables = _TABLES * _FLOAT * size.num_nodes * config.dim + _moment_bytes(size, config)
@@ -75,6 +80,17 @@ def estimate_training_bytes(size: GraphSize, config: Config) -> int:
     if config.spectral_scale > 0:
         start = _BLOCKS * _FLOAT * size.num_nodes * (config.dim + OVERSAMPLING)
     return _OVERHEAD + graph + _NODE_BYTES * size.num_nodes + max(steps, start)
+
+
+def evidence_bytes(size: GraphSize) -> int:
+    """Of a training of the head `evidence`: the graph, its eigenvectors, two descriptions."""
+    entry = _FLOAT + (_FLOAT + 8 if size.is_weighted else 0)
+    graph = entry * size.num_entries + _HELD_BYTES * size.num_held
+    start = _BLOCKS * _FLOAT * size.num_nodes * (STRUCTURE_DIM + OVERSAMPLING)
+    columns = num_columns(size.num_nodes, size.num_labels)
+    # States, three hops and what is expected, twice, and as much again while they are made.
+    tables = 4 * size.num_nodes * columns * (1 + _FLOAT * (NUM_HOPS + 1))
+    return graph + _NODE_BYTES * size.num_nodes + max(start, tables)
 
 
 def _moment_bytes(size: GraphSize, config: Config) -> int:

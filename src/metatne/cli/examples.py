@@ -1,0 +1,70 @@
+"""The examples of a novel label, as options of every command that asks about one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from metatne.cli.support_file import read_support
+from metatne.errors import SupportError
+
+EXAMPLES = "Examples of the label"
+
+ModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="Directory that `metatne train` wrote.")
+]
+PositiveOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-p",
+        "--positive",
+        metavar="NODE",
+        help="A node that holds the label; may be repeated, and at least one is needed.",
+        rich_help_panel=EXAMPLES,
+    ),
+]
+NegativeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-n",
+        "--negative",
+        metavar="NODE",
+        help="A node that lacks it; may be repeated. Without any, nodes drawn from the "
+        "rest stand in.",
+        rich_help_panel=EXAMPLES,
+    ),
+]
+SupportOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--support",
+        metavar="FILE.csv",
+        help="The examples in a file instead: a node and 1 or 0 on each line.",
+        rich_help_panel=EXAMPLES,
+    ),
+]
+PriorOption = Annotated[
+    float | None,
+    typer.Option(
+        "--prior",
+        metavar="SHARE",
+        help="Share of the nodes that hold the label, as far as you know; by default that "
+        "of a typical known label.",
+    ),
+]
+
+
+def given_examples(
+    positive: list[str] | None, negative: list[str] | None, support: Path | None
+) -> tuple[list[str], list[str]]:
+    """Positives and negatives, from the options or from the file, not from both."""
+    if support is not None and (positive or negative):
+        raise SupportError("give the examples with --support, or with --positive and --negative")
+    if support is None and not positive:
+        raise SupportError(
+            "positives: expected at least 1 node that holds the label, found none; "
+            "name it with --positive NODE, or in a file with --support FILE"
+        )
+    return read_support(support) if support else (positive or [], negative or [])

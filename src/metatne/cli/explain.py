@@ -1,0 +1,63 @@
+"""`metatne explain`: why a node has its probability."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from metatne.cli.command import Command, new_app
+from metatne.cli.console import show
+from metatne.cli.examples import (
+    ModelArgument,
+    NegativeOption,
+    PositiveOption,
+    PriorOption,
+    SupportOption,
+    given_examples,
+)
+from metatne.estimator import MetaTNE
+
+EXAMPLE = """\b
+Example:
+  metatne explain model --node eve -p ann -p bob -n dan"""
+
+app = new_app()
+
+
+@app.command(cls=Command, epilog=EXAMPLE)
+def explain(
+    model: ModelArgument,
+    node: Annotated[str, typer.Option("--node", metavar="NODE", help="The node to explain.")],
+    positive: PositiveOption = None,
+    negative: NegativeOption = None,
+    support: SupportOption = None,
+    prior: PriorOption = None,
+    top: Annotated[
+        int, typer.Option("--top", min=1, metavar="N", help="Examples to show, strongest first.")
+    ] = 10,
+) -> None:
+    """Say why a node has its probability for a novel label.
+
+    Each line has what a reason adds to the log-odds: the prior, how likely the node is to hold any
+    label, and every example. They add up to the log-odds; for the strongest examples the block of
+    the description that says most is named.
+    """
+    positives, negatives = given_examples(positive, negative, support)
+    reasons = MetaTNE.load(model).explain(
+        node, positives=positives, negatives=negatives, prior=prior
+    )
+    general, examples = reasons.iloc[:2], reasons.iloc[2:]
+    for row in general.itertuples():
+        show(f"{row.contribution:+8.3f}  {row.reason}")
+    order = examples["contribution"].abs().sort_values(ascending=False, kind="stable").index
+    blocks = examples.drop(columns=["reason", "node", "contribution"])
+    for place in order[:top]:
+        row, parts = examples.loc[place], blocks.loc[place].abs()
+        show(
+            f"{row['contribution']:+8.3f}  {row['node']} {row['reason']} (most by {parts.idxmax()})"
+        )
+    rest = examples["contribution"].loc[order[top:]]
+    if len(rest):
+        show(f"{rest.sum():+8.3f}  {len(rest)} other examples")
+    show(f"{reasons['contribution'].sum():+8.3f}  log-odds in all")

@@ -1,0 +1,1 @@
+"""The default head: what is known of a node, weighed by a kernel whose weights are meta-learned."""

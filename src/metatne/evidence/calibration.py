@@ -1,0 +1,135 @@
+"""From scores to probabilities and decisions, learned on tasks from known labels.
+
+A logistic regression turns a score into *log evidence*: the logarithm of how much likelier a node
+of this score is among holders than among the others. What is added for the prior is the user's:
+the log-odds of the share of nodes that hold the label. Scores grow with the number of supports, so
+slope and intercept depend on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Float64
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+NUM_THRESHOLDS = 512
+PENALTY = 1e-3
+
+
+class Scored(NamedTuple):
+    """Scores of the queries of tasks of one shape, and whether they hold the label."""
+
+    positives: int
+    negatives: int
+    scores: Float[np.ndarray, "task query"]
+    truth: Bool[np.ndarray, "task query"]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Slope and intercept by the number of supports, and evidence by which decisions are made."""
+
+    slopes: tuple[float, float, float]
+    intercepts: tuple[float, float, float]
+    shapes: tuple[tuple[int, int], ...]
+    of_holders: Float64[np.ndarray, "shape quantile"]
+    of_others: Float64[np.ndarray, "shape quantile"]
+    """Quantiles of the log evidence in tasks of these shapes."""
+
+    def evidence(
+        self, scores: Float[np.ndarray, "*any"], positives: int, negatives: int
+    ) -> Float64[np.ndarray, "*any"]:
+        """Log evidence of scores that so many supports gave."""
+        sizes = _sizes(positives, negatives)
+        slope = max(float(np.dot(self.slopes, sizes)), 1e-3)  # more score is never less evidence
+        return np.asarray(slope * scores.astype(np.float64) + np.dot(self.intercepts, sizes))
+
+    def slope(self, positives: int, negatives: int) -> float:
+        """Evidence of a unit of score."""
+        return max(float(np.dot(self.slopes, _sizes(positives, negatives))), 1e-3)
+
+    def threshold(self, positives: int, negatives: int, prior: float) -> float:
+        """The log evidence from which on a node is taken to hold the label: best F1.
+
+        That of the shape nearest to this one, with holders as frequent as `prior` says.
+        """
+        gaps = [
+            abs(math.log(positives / p)) + abs(math.log(max(negatives, 1) / n))
+            for p, n in self.shapes
+        ]
+        nearest = int(np.argmin(gaps))
+        return best_threshold(self.of_holders[nearest], self.of_others[nearest], prior)
+
+
+def best_threshold(
+    of_holders: Float64[np.ndarray, " holder"],
+    of_others: Float64[np.ndarray, " other"],
+    prior: float,
+) -> float:
+    """The threshold of highest F1 where a share `prior` are holders."""
+    steps = np.unique(np.concatenate((of_holders, of_others)))
+    found = 1 - np.searchsorted(np.sort(of_holders), steps) / len(of_holders)
+    wrong = 1 - np.searchsorted(np.sort(of_others), steps) / len(of_others)
+    f1 = 2 * prior * found / (prior + prior * found + (1 - prior) * wrong)
+    return float(steps[int(np.argmax(f1))])
+
+
+def calibrate(groups: Sequence[Scored]) -> Calibration:
+    """Fit slopes and intercepts on all groups; both signs count alike in each."""
+    rows, truth, weights = [], [], []
+    for group in groups:
+        sizes = np.asarray(_sizes(group.positives, group.negatives))
+        scores = group.scores.reshape(-1, 1)
+        rows.append(np.concatenate((scores * sizes, np.broadcast_to(sizes, (len(scores), 3))), 1))
+        holds = group.truth.reshape(-1)
+        share = holds.mean()
+        truth.append(holds)
+        weights.append(np.where(holds, 0.5 / share, 0.5 / (1 - share)) / len(holds))
+    found = _logistic(np.concatenate(rows), np.concatenate(truth), np.concatenate(weights))
+    slopes, intercepts = tuple(found[:3].tolist()), tuple(found[3:].tolist())
+    nothing = np.zeros((0, 0))
+    plain = Calibration(slopes, intercepts, (), nothing, nothing)
+    levels = (np.arange(NUM_THRESHOLDS) + 0.5) / NUM_THRESHOLDS
+    of_holders, of_others = [], []
+    for group in groups:
+        evidence = plain.evidence(group.scores, group.positives, group.negatives)
+        of_holders.append(np.quantile(evidence[group.truth], levels))
+        of_others.append(np.quantile(evidence[~group.truth], levels))
+    shapes = tuple((group.positives, group.negatives) for group in groups)
+    return Calibration(slopes, intercepts, shapes, np.stack(of_holders), np.stack(of_others))
+
+
+def probability(evidence: Float[np.ndarray, "*any"], prior: float) -> Float64[np.ndarray, "*any"]:
+    """What the evidence makes of the prior."""
+    return np.asarray(expit(evidence + logit(prior)))
+
+
+def _sizes(positives: int, negatives: int) -> tuple[float, float, float]:
+    """1 and the logarithms of the numbers of supports, around those of the paper."""
+    return 1.0, math.log(positives / 10), math.log(max(negatives, 1) / 20)
+
+
+def _logistic(
+    rows: Float64[np.ndarray, "example column"],
+    truth: Bool[np.ndarray, " example"],
+    weights: Float64[np.ndarray, " example"],
+) -> Float64[np.ndarray, " column"]:
+    signs = np.where(truth, 1.0, -1.0)
+    weights = weights / weights.sum()
+
+    def loss(beta: Float64[np.ndarray, " column"]) -> tuple[float, Float64[np.ndarray, " column"]]:
+        margins = signs * (rows @ beta)
+        value = float((weights * np.logaddexp(0, -margins)).sum() + PENALTY * beta @ beta)
+        gradient = -(rows.T @ (weights * signs * expit(-margins))) + 2 * PENALTY * beta
+        return value, gradient
+
+    start = np.zeros(rows.shape[1])
+    start[0] = 1.0
+    found: Float64[np.ndarray, " column"] = minimize(loss, start, jac=True, method="L-BFGS-B").x
+    return found

@@ -1,0 +1,244 @@
+"""What is known of every node: its place in the graph, its labels, and those around it.
+
+The description is cut into *blocks*, each of which will get a weight of its own. Whatever is made
+of known labels keeps a column a label, so that a task's own label can be taken out: its column
+goes before rows are brought to length 1, since a row's length would give it away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Float32, Int8, Int64
+
+from metatne.evidence.expected import expected_labels
+from metatne.graph.raw import HOLDS, UNKNOWN
+from metatne.graph.store import Graph
+from metatne.graph.walk import Walk
+from metatne.spectral import spectral_embeddings
+
+STRUCTURE_DIM = 128
+COARSE_DIM = 32
+NUM_HOPS = 3
+MAX_LABEL_COLUMNS = 256
+LABEL_FLOATS = 500_000_000
+"""Numbers that the blocks of labels may have in all; on a large graph the labels that most
+nodes hold stand for the others."""
+
+NO_LABEL = -1
+"""Where a task's label is none of the known ones."""
+
+Nodes = Int64[np.ndarray, "task token"]
+Masked = Int64[np.ndarray, " task"]
+Rows = Float32[np.ndarray, "node column"]
+
+
+class Block(NamedTuple):
+    """A part of the description: columns of a table, as they are or of length 1."""
+
+    name: str
+    table: str
+    is_of_labels: bool = True
+    is_of_length_one: bool = False
+    num_columns: int | None = None
+
+
+OWN = (
+    Block("own labels", "held"),
+    Block("own labels, of length 1", "held", is_of_length_one=True),
+)
+"""Blocks that a node has only if somebody looked at its labels."""
+
+OTHERS = (
+    Block("place", "place", is_of_labels=False),
+    Block("region", "place", is_of_labels=False, is_of_length_one=True, num_columns=COARSE_DIM),
+    Block("labels 1 step away", "around1"),
+    Block("labels 1 step away, of length 1", "around1", is_of_length_one=True),
+    Block("labels 2 steps away, of length 1", "around2", is_of_length_one=True),
+    Block("labels 3 steps away, of length 1", "around3", is_of_length_one=True),
+    Block("expected labels", "expected"),
+    Block("expected labels, of length 1", "expected", is_of_length_one=True),
+)
+
+
+@dataclass(frozen=True)
+class Description:
+    """Tables with a row a node; those of labels have a column for each of `columns`."""
+
+    columns: Int64[np.ndarray, " column"]
+    """The labels that take part, by their position in the graph."""
+
+    states: Int8[np.ndarray, "node column"]
+    """Whether the node holds the label, lacks it, or it is not known."""
+
+    place: Float32[np.ndarray, "node place"]
+    """In the leading eigenvectors of the graph, of length 1."""
+
+    around: Float32[np.ndarray, "hop node column"]
+    """What the known labels 1, 2, 3 steps away have more than all nodes have on average."""
+
+    expected: Float32[np.ndarray, "node column"]
+    """What place and surroundings let one expect of the node's own labels."""
+
+    degree: Float32[np.ndarray, " node"]
+    """Its logarithm, of mean 0 and variance 1."""
+
+    around_known: Float32[np.ndarray, " node"]
+    """Share of the neighbours whose labels are known."""
+
+    rarity: Float32[np.ndarray, " column"]
+    """What a held label counts: the inverse root of the share of nodes that hold it."""
+
+    @property
+    def num_nodes(self) -> int:
+        """Of the graph."""
+        return len(self.place)
+
+    @property
+    def is_annotated(self) -> Bool[np.ndarray, " node"]:
+        """Whether anything is known of a node's labels."""
+        annotated: Bool[np.ndarray, " node"] = (self.states != UNKNOWN).any(axis=1)
+        return annotated
+
+    def block(self, block: Block, nodes: Nodes, masked: Masked) -> Float[np.ndarray, "*any"]:
+        """The rows of a block for the nodes of some tasks, each without its task's own label."""
+        rows = self._table(block.table, nodes)[..., : block.num_columns]
+        if block.is_of_labels:
+            rows = rows * self.unmasked(masked)
+        return of_length_one(rows) if block.is_of_length_one else rows
+
+    def unmasked(self, masked: Masked) -> Float32[np.ndarray, "task 1 column"]:
+        """0 in the column of a task's own label, where it has one; else 1."""
+        kept = np.ones((len(masked), 1, len(self.columns)), dtype=np.float32)
+        (own,) = np.nonzero(masked != NO_LABEL)
+        kept[own, 0, masked[own]] = 0
+        return kept
+
+    def traits(self, nodes: Nodes, masked: Masked) -> Float32[np.ndarray, "task token trait"]:
+        """A few numbers that say how likely a node is to hold any label at all (`TRAITS`)."""
+        kept = self.unmasked(masked)
+        states = self.states[nodes]
+        held = ((states == HOLDS) * kept).sum(axis=2)
+        is_annotated = (states != UNKNOWN).any(axis=2)
+        width = np.sqrt(max(len(self.columns), 1))
+        degree = self.degree[nodes]
+        traits = (
+            (held == 0) & is_annotated,
+            np.log1p(held),
+            degree,
+            degree**2 - 1,
+            (self.around[0][nodes] * kept).sum(axis=2) / width,
+            (self.expected[nodes] * kept).sum(axis=2) / width,
+            self.around_known[nodes],
+        )
+        return np.stack([np.asarray(trait, dtype=np.float32) for trait in traits], axis=-1)
+
+    def _table(self, name: str, nodes: Nodes) -> Float32[np.ndarray, "task token column"]:
+        if name == "held":
+            return np.asarray((self.states[nodes] == HOLDS) * self.rarity)
+        table: np.ndarray = (
+            self.around[int(name.removeprefix("around")) - 1]
+            if name.startswith("around")
+            else getattr(self, name)
+        )
+        return np.asarray(table[nodes])
+
+
+TRAITS = (
+    "holds no known label",
+    "number of known labels",
+    "degree",
+    "degree, squared",
+    "labels around",
+    "labels expected",
+    "share of neighbours whose labels are known",
+)
+OWN_TRAITS = 2
+"""How many of the first traits need the node's own labels."""
+
+
+def describe(
+    graph: Graph,
+    known: Int64[np.ndarray, " label"],
+    *,
+    seed: int,
+    hidden: Bool[np.ndarray, " node"] | None = None,
+    place: Float32[np.ndarray, "node place"] | None = None,
+    in_this_order: bool = False,
+) -> Description:
+    """All that is known, as if the labels of the `hidden` nodes were not.
+
+    `place`, which no label changes, is computed unless it is given. The known labels with the
+    most holders get a column each; or all of them do, `in_this_order`.
+    """
+    columns = known if in_this_order else _columns(graph, known)
+    states = graph.labels.table(columns)
+    if hidden is not None:
+        states[hidden] = UNKNOWN
+    none = np.empty(0, dtype=np.int64)
+    if place is None:
+        dim = min(STRUCTURE_DIM, max(graph.num_nodes - 1, 1))
+        place = rounded(of_length_one(spectral_embeddings(graph, none, dim, seed=seed)))
+    is_known = states != UNKNOWN
+    num_known = np.maximum(is_known.sum(axis=0), 1)
+    share = (states == HOLDS).sum(axis=0) / num_known
+    rarity = (1 / np.sqrt(np.maximum(share, 1 / num_known))).astype(np.float32)
+    surplus = np.where(is_known, (states == HOLDS) - share, 0) * rarity
+    walk = Walk(graph, none)
+    around = _around(walk, surplus.astype(np.float32))
+    is_annotated = is_known.any(axis=1)
+    around_known = np.zeros((graph.num_nodes, 1), dtype=np.float32)
+    walk.combine(is_annotated.astype(np.float32)[:, None], around_known)
+    return Description(
+        columns=columns,
+        states=states,
+        place=place,
+        around=rounded(around),
+        expected=rounded(expected_labels(place, around, states, share) * rarity),
+        degree=_standardised(np.log1p(graph.degrees.astype(np.float64))),
+        around_known=around_known[:, 0],
+        rarity=rarity,
+    )
+
+
+def _columns(graph: Graph, known: Int64[np.ndarray, " label"]) -> Int64[np.ndarray, " column"]:
+    """The known labels that are held, or those of them that most nodes hold, ascending."""
+    counts = graph.labels.holds.counts[known]
+    most = num_columns(graph.num_nodes, int((counts > 0).sum()))
+    return np.sort(known[np.argsort(-counts, kind="stable")][:most])
+
+
+def num_columns(num_nodes: int, num_labels: int) -> int:
+    """Labels that get a column: all, unless they are too many for a graph of this size."""
+    room = LABEL_FLOATS // ((NUM_HOPS + 1) * max(num_nodes, 1)) + 1
+    return min(num_labels, MAX_LABEL_COLUMNS, room)
+
+
+def _around(
+    walk: Walk, surplus: Float32[np.ndarray, "node column"]
+) -> Float32[np.ndarray, "hop node column"]:
+    around = np.zeros((NUM_HOPS, *surplus.shape), dtype=np.float32)
+    before = surplus
+    for hop in around:
+        walk.combine(before, hop)
+        before = hop
+    return around
+
+
+def of_length_one(rows: Float[np.ndarray, "*rows column"]) -> Float32[np.ndarray, "*rows column"]:
+    """The rows, each divided by its length; those of length 0 stay."""
+    lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+
+
+def rounded(table: Float[np.ndarray, "*any"]) -> Float32[np.ndarray, "*any"]:
+    """The numbers as half precision has them, in which they are saved: loading changes nothing."""
+    largest = float(np.finfo(np.float16).max)
+    return np.asarray(np.clip(table, -largest, largest).astype(np.float16), dtype=np.float32)
+
+
+def _standardised(values: Float[np.ndarray, " node"]) -> Float32[np.ndarray, " node"]:
+    spread = float(values.std()) or 1.0
+    return np.asarray((values - values.mean()) / spread, dtype=np.float32)

@@ -1,0 +1,61 @@
+"""A trained model on a graph that has grown: new nodes are placed by their edges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from metatne.errors import GraphMismatchError, UnknownNodeError
+from metatne.evidence.description import describe, of_length_one, rounded
+from metatne.evidence.model import EvidenceModel
+from metatne.graph.node_ids import NodeIds
+from metatne.graph.store import Graph
+from metatne.graph.walk import Walk
+
+NUM_ROUNDS = 4
+"""In which places spread to new nodes: those that only new nodes link to need more than one."""
+
+
+def grown(model: EvidenceModel, node_ids: NodeIds, graph: Graph) -> EvidenceModel:
+    """The model for `graph`, which has all nodes of before and may have more, and other edges."""
+    before = _positions_of_before(node_ids, graph)
+    missing = sorted(set(model.label_names) - set(graph.labels.names))
+    if missing:
+        raise GraphMismatchError(
+            f"update: the model knows the label {missing[0]!r} ({len(missing)} in all), which the "
+            "new graph lacks; give the labels of before with it"
+        )
+    place = _placed(model.description.place, before, graph)
+    columns = np.array([graph.labels.position(name) for name in model.label_names], dtype=np.int64)
+    description = describe(graph, columns, seed=0, place=place, in_this_order=True)
+    return replace(model, description=description)
+
+
+def _positions_of_before(node_ids: NodeIds, graph: Graph) -> Int64[np.ndarray, " node"]:
+    """Where the nodes that were there are now."""
+    try:
+        return graph.node_ids.positions(node_ids.take(np.arange(len(node_ids))))
+    except UnknownNodeError as error:
+        raise GraphMismatchError(
+            f"update: a node of the model is not in {graph.name!r}, and nodes may be added, "
+            f"not taken away: {error}"
+        ) from error
+
+
+def _placed(
+    place: Float32[np.ndarray, "node place"],
+    before: Int64[np.ndarray, " node"],
+    graph: Graph,
+) -> Float32[np.ndarray, "more place"]:
+    placed = np.zeros((graph.num_nodes, place.shape[1]), dtype=np.float32)
+    placed[before] = place
+    is_new = np.ones(graph.num_nodes, dtype=bool)
+    is_new[before] = False
+    walk = Walk(graph, np.empty(0, dtype=np.int64))
+    for _ in range(NUM_ROUNDS if is_new.any() else 0):
+        around = np.zeros_like(placed)
+        walk.combine(placed, around)
+        placed[is_new] = of_length_one(around[is_new])
+    return rounded(placed)

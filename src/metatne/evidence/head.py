@@ -1,0 +1,199 @@
+"""The head, from top to bottom: blocks, their kernel, a prior, the supports' say, a score.
+
+Kernel ridge regression of +1 (supports that hold the label) and -1 (those that lack it), around a
+prior that says what a node's score is before any support is seen:
+
+    score(q) = prior(q) + sum over supports s of alpha_s k(q, s),
+    alpha    = (k(S, S) + R)^-1 (y - prior(S)),
+    k(q, s)  = sum over blocks b of w_b <x_b(q), x_b(s)> + bias.
+
+The prior's level t is learned as well. Since nodes are described by how they differ from the mean
+of all, and a novel label is rare, "differs in nothing" is evidence against the label: learned
+levels lie near or below -1, so that positives pull and negatives correct. Everything in Greek or
+called learned here is meta-learned over tasks from known labels; alpha has a closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32, Int64
+from torch import Tensor, nn
+
+from metatne.evidence.description import (
+    NO_LABEL,
+    OTHERS,
+    OWN,
+    OWN_TRAITS,
+    TRAITS,
+    Block,
+    Description,
+    Masked,
+    Nodes,
+)
+from metatne.seeding import numpy_generator
+
+NODES_FOR_MEANS = 20_000
+
+
+class Encoding:
+    """How rows of a description become vectors: around the mean of all, blocks of equal size."""
+
+    def __init__(
+        self,
+        means: list[Float32[np.ndarray, " _"]],
+        scales: list[float],
+        *,
+        with_own_labels: bool,
+    ) -> None:
+        self.means, self.scales, self.with_own_labels = means, scales, with_own_labels
+        self.blocks: tuple[Block, ...] = (OWN if with_own_labels else ()) + OTHERS
+
+    @classmethod
+    def of(cls, description: Description, *, with_own_labels: bool, seed: int) -> Encoding:
+        """With means and sizes as the nodes have them, or those that are annotated."""
+        encoding = cls([], [], with_own_labels=with_own_labels)
+        nodes = _some_nodes(description, with_own_labels=with_own_labels, seed=seed)
+        nobody = np.full(1, NO_LABEL, dtype=np.int64)
+        for block in encoding.blocks:
+            rows = description.block(block, nodes[None], nobody)[0]
+            mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+            size = math.sqrt(float(np.square(rows - mean).sum(axis=1).mean()))
+            encoding.means.append(mean)
+            encoding.scales.append(1.0 / size if size > 0 else 0.0)
+        return encoding
+
+    def __call__(self, description: Description, nodes: Nodes, masked: Masked) -> Encoded:
+        """The nodes of some tasks, each task without its own label."""
+        kept = description.unmasked(masked)
+        rows = []
+        for block, mean, scale in zip(self.blocks, self.means, self.scales, strict=True):
+            vectors = (description.block(block, nodes, masked) - mean) * np.float32(scale)
+            if block.is_of_labels:
+                vectors *= kept
+            rows.append(torch.from_numpy(vectors.astype(np.float32)))
+        traits = description.traits(nodes, masked)
+        if not self.with_own_labels:
+            traits = traits[..., OWN_TRAITS:]
+        return Encoded(rows, torch.from_numpy(np.ascontiguousarray(traits)))
+
+    @property
+    def num_traits(self) -> int:
+        """Of a node."""
+        return len(TRAITS) - (0 if self.with_own_labels else OWN_TRAITS)
+
+    @property
+    def of_prior(self) -> list[int]:
+        """Blocks on which the prior depends, column by column: own labels and the place."""
+        return [0, 2] if self.with_own_labels else [0]
+
+
+def _some_nodes(
+    description: Description, *, with_own_labels: bool, seed: int
+) -> Int64[np.ndarray, " node"]:
+    nodes = np.arange(description.num_nodes)
+    if with_own_labels and description.is_annotated.any():
+        nodes = nodes[description.is_annotated]
+    if len(nodes) <= NODES_FOR_MEANS:
+        return nodes
+    generator = numpy_generator(seed, "means")
+    return np.sort(generator.choice(nodes, NODES_FOR_MEANS, replace=False))
+
+
+class Encoded(NamedTuple):
+    """Nodes of tasks as vectors, block by block, and their traits."""
+
+    rows: list[Float[Tensor, "task token _"]]
+    traits: Float[Tensor, "task token trait"]
+
+    def products(self, num_supports: int) -> Float[Tensor, "task token support block"]:
+        """Inner products of all tokens with the supports, which come first."""
+        return torch.stack([rows @ rows[:, :num_supports].mT for rows in self.rows], dim=-1)
+
+    def for_prior(self, blocks: list[int]) -> Float[Tensor, "task token column"]:
+        """The columns that the prior looks at."""
+        return torch.cat([self.rows[block] for block in blocks], dim=-1)
+
+
+class Adapted(NamedTuple):
+    """What the supports of tasks come to."""
+
+    alpha: Float[Tensor, "task support"]
+    shift: Float[Tensor, " task"]
+    """What is taken off the prior, so that it has mean 0 over the supports of either sign."""
+
+    level: Float[Tensor, ""]
+
+
+class EvidenceHead(nn.Module):
+    """Block weights, ridge, bias and prior: the numbers that are meta-learned."""
+
+    def __init__(self, num_blocks: int, num_traits: int, num_prior_columns: int) -> None:
+        super().__init__()
+        self.log_weights = nn.Parameter(torch.full((num_blocks,), -math.log(num_blocks)))
+        self.log_ridge = nn.Parameter(torch.zeros(()))
+        self.log_bias = nn.Parameter(torch.zeros(()))
+        self.level = nn.Parameter(torch.tensor(-1.0))
+        self.by_trait = nn.Parameter(torch.zeros(num_traits))
+        self.by_column = nn.Parameter(torch.zeros(num_prior_columns))
+
+    def forward(
+        self,
+        products: Float[Tensor, "task token support block"],
+        traits: Float[Tensor, "task token trait"],
+        prior_rows: Float[Tensor, "task token column"],
+        num_positives: int,
+    ) -> Float[Tensor, "task query"]:
+        """Scores of the tokens that follow the supports."""
+        num_supports = products.shape[2]
+        kernel = self.kernel(products)
+        prior = self.prior(traits, prior_rows)
+        adapted = self.adapt(kernel[:, :num_supports], prior[:, :num_supports], num_positives)
+        evidence = torch.einsum("tqs,ts->tq", kernel[:, num_supports:], adapted.alpha)
+        return prior[:, num_supports:] - adapted.shift.unsqueeze(1) + adapted.level + evidence
+
+    def kernel(
+        self, products: Float[Tensor, "task token support block"]
+    ) -> Float[Tensor, "task token support"]:
+        """Closeness of tokens and supports, all blocks together."""
+        return products @ self.log_weights.exp() + self.log_bias.exp()
+
+    def prior(
+        self,
+        traits: Float[Tensor, "task token trait"],
+        prior_rows: Float[Tensor, "task token column"],
+    ) -> Float[Tensor, "task token"]:
+        """How likely a node is to hold any label, up to a constant."""
+        return traits @ self.by_trait + prior_rows @ self.by_column
+
+    def adapt(
+        self,
+        kernel: Float[Tensor, "task support support"],
+        prior: Float[Tensor, "task support"],
+        num_positives: int,
+    ) -> Adapted:
+        """Solve for alpha; both signs count alike, however many nodes they have."""
+        num_supports = kernel.shape[1]
+        is_positive = torch.arange(num_supports) < num_positives
+        truth = torch.where(is_positive, 1.0, -1.0)
+        shares = torch.where(
+            is_positive,
+            num_supports / (2 * num_positives),
+            num_supports / (2 * max(num_supports - num_positives, 1)),
+        )
+        shift = (prior * shares).sum(dim=1) / shares.sum()
+        residual = truth - (prior - shift.unsqueeze(1)) - self.level
+        ridge = torch.diag(self.log_ridge.exp() / shares)
+        alpha = torch.linalg.solve(kernel + ridge, residual)
+        return Adapted(alpha, shift, self.level)
+
+
+def new_head(encoding: Encoding, description: Description) -> EvidenceHead:
+    """A head of the right size, before it has learned anything."""
+    nobody = np.full(1, NO_LABEL, dtype=np.int64)
+    encoded = encoding(description, np.zeros((1, 1), dtype=np.int64), nobody)
+    width = encoded.for_prior(encoding.of_prior).shape[-1]
+    return EvidenceHead(len(encoding.blocks), encoding.num_traits, width)

@@ -1,0 +1,134 @@
+"""Meta-learning of the head: its few numbers, by gradient, over tasks from known labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+from torch.nn import functional
+
+from metatne.errors import TrainingError
+from metatne.evidence.description import NO_LABEL, Description
+from metatne.evidence.head import Encoding, EvidenceHead, new_head
+from metatne.sampling.tasks import Tasks
+from metatne.seeding import numpy_generator
+
+SHARPNESS = 4.0
+"""Of the ranking loss: how soon a gap between two scores is large enough."""
+
+TASKS_AT_A_TIME = 100
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Tasks with all that a head needs of them, computed once."""
+
+    products: Float[Tensor, "task token support block"]
+    traits: Float[Tensor, "task token trait"]
+    prior_rows: Float[Tensor, "task token column"]
+    num_positives: int
+    num_query_positives: int
+
+    def __len__(self) -> int:
+        """Number of tasks."""
+        return self.products.shape[0]
+
+    def draw(self, places: Int64[np.ndarray, " some"]) -> Episodes:
+        """Some of the tasks."""
+        chosen = torch.from_numpy(places)
+        return replace(
+            self,
+            products=self.products[chosen],
+            traits=self.traits[chosen],
+            prior_rows=self.prior_rows[chosen],
+        )
+
+    def scores(self, head: EvidenceHead) -> Float[Tensor, "task query"]:
+        """Of all queries; those that hold the label come first."""
+        scores: Tensor = head(self.products, self.traits, self.prior_rows, self.num_positives)
+        return scores
+
+
+def make_episodes(
+    encoding: Encoding, description: Description, tasks: Tasks, masked: Int64[np.ndarray, " task"]
+) -> Episodes:
+    """The tasks as the head sees them, each without the label in its place of `masked`."""
+    supports = np.concatenate((tasks.positives, tasks.negatives), axis=1)
+    nodes = np.concatenate((supports, tasks.queries), axis=1)
+    parts = []
+    for start in range(0, len(tasks), TASKS_AT_A_TIME):
+        some = slice(start, start + TASKS_AT_A_TIME)
+        encoded = encoding(description, nodes[some], masked[some])
+        rows = encoded.for_prior(encoding.of_prior)
+        parts.append((encoded.products(supports.shape[1]), encoded.traits, rows))
+    products, traits, prior_rows = (torch.cat(part) for part in zip(*parts, strict=True))
+    return Episodes(
+        products,
+        traits,
+        prior_rows,
+        num_positives=tasks.positives.shape[1],
+        num_query_positives=int(tasks.is_positive[0].sum()),
+    )
+
+
+def masked_columns(
+    description: Description, labels: Int64[np.ndarray, " task"]
+) -> Int64[np.ndarray, " task"]:
+    """The column of each task's label in the description, or NO_LABEL."""
+    if not len(description.columns):
+        return np.full(len(labels), NO_LABEL, dtype=np.int64)
+    places = np.searchsorted(description.columns, labels)
+    places[places == len(description.columns)] = 0
+    return np.where(description.columns[places] == labels, places, NO_LABEL)
+
+
+def learn_head(
+    encoding: Encoding,
+    description: Description,
+    pools: list[Episodes],
+    *,
+    num_steps: int,
+    tasks_per_step: int,
+    rate: float,
+    column_penalty: float,
+    seed: int,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> tuple[EvidenceHead, float]:
+    """The head that ranks the queries of the pools' tasks best, and its last loss.
+
+    Every step takes an equal share of its tasks from each pool.
+    """
+    head = new_head(encoding, description)
+    optimiser = torch.optim.Adam(head.parameters(), lr=rate)
+    generator = numpy_generator(seed, "head steps")
+    value = 0.0
+    for step in range(num_steps):
+        if should_stop():
+            break
+        for group in optimiser.param_groups:
+            group["lr"] = rate * (1 - step / num_steps)
+        loss = column_penalty * head.by_column.square().sum()
+        for pool in pools:
+            chosen = generator.integers(len(pool), size=max(1, tasks_per_step // len(pools)))
+            some = pool.draw(chosen)
+            loss = loss + _ranking_loss(some.scores(head), some.num_query_positives) / len(pools)
+        value = loss.item()
+        if not np.isfinite(value):
+            raise TrainingError(
+                f"the loss became {value} at step {step}: training diverged. "
+                f"Try a smaller head_rate than {rate} (--set head_rate=…)"
+            )
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+    return head.eval(), value
+
+
+def _ranking_loss(scores: Float[Tensor, "task query"], num_positives: int) -> Float[Tensor, ""]:
+    """The mean over pairs of a query that holds the label and one that lacks it, softly counted."""
+    gaps = scores[:, :num_positives, None] - scores[:, None, num_positives:]
+    return functional.softplus(-SHARPNESS * gaps).mean()

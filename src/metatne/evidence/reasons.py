@@ -1,0 +1,173 @@
+"""Why a node has its score, which known labels speak for the novel one, what to label next.
+
+All of it is read off the closed form: a score is a prior and a sum over the supports, and both are
+sums over blocks, so nothing here is an approximation of the model but the model itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float64, Int64
+from scipy.special import expit, logit
+
+from metatne.evidence.description import NO_LABEL, OWN
+from metatne.evidence.model import EvidenceModel, Expert
+from metatne.graph.raw import HOLDS, LACKS
+
+MAX_POOL = 2_000
+"""Nodes among which those to label next are sought: the ones that are least certain."""
+
+
+class Reasons(NamedTuple):
+    """Parts of a node's log-odds; they add up to it."""
+
+    prior: float
+    """The log-odds of the share of nodes that hold the label."""
+
+    any_label: float
+    """That the node is one to hold labels at all, and the level that all nodes have in common."""
+
+    by_support: Float64[np.ndarray, "support block"]
+    """What each example adds, by block."""
+
+    @property
+    def total(self) -> float:
+        """The node's log-odds."""
+        return self.prior + self.any_label + float(self.by_support.sum())
+
+
+def explain(
+    model: EvidenceModel,
+    positives: Int64[np.ndarray, " positive"],
+    negatives: Int64[np.ndarray, " negative"],
+    node: int,
+    *,
+    prior: float | None = None,
+) -> Reasons:
+    """The parts of the log-odds that `MetaTNE.rank` gives the node for these examples."""
+    supports = np.concatenate((positives, negatives))
+    expert = _expert_of(model, node)
+    encoded = expert.encoding(
+        model.description,
+        np.concatenate((supports, [node]))[None],
+        np.full(1, NO_LABEL, dtype=np.int64),
+    )
+    head, size = expert.head, len(supports)
+    with torch.no_grad():
+        products = encoded.products(size)
+        kernel = head.kernel(products)
+        before = head.prior(encoded.traits, encoded.for_prior(expert.encoding.of_prior))
+        adapted = head.adapt(kernel[:, :size], before[:, :size], len(positives))
+        alpha = adapted.alpha[0]
+        by_block = products[0, size] * head.log_weights.exp() * alpha.unsqueeze(1)
+        bias = float(head.log_bias.exp() * alpha.sum())
+        own = float(before[0, size] - adapted.shift[0] + adapted.level)
+    calibration = expert.calibration
+    shape = len(positives), len(negatives)
+    slope = calibration.slope(*shape)
+    level = float(calibration.evidence(np.zeros(1), *shape)[0])
+    share = model.typical_share if prior is None else prior
+    return Reasons(
+        prior=float(logit(share)),
+        any_label=slope * (own + bias) + level,
+        by_support=slope * by_block.numpy().astype(np.float64),
+    )
+
+
+def block_names(model: EvidenceModel, node: int) -> list[str]:
+    """The names of the blocks by which a node's reasons are told."""
+    return [block.name for block in _expert_of(model, node).encoding.blocks]
+
+
+class Relation(NamedTuple):
+    """What known labels add to the log evidence of the nodes that hold them."""
+
+    weights: Float64[np.ndarray, " column"]
+    """For each column of the description: of a holder more than of a node that lacks the label."""
+
+
+def relate(
+    model: EvidenceModel,
+    positives: Int64[np.ndarray, " positive"],
+    negatives: Int64[np.ndarray, " negative"],
+) -> Relation:
+    """How much higher a node scores for holding each known label, itself or around it.
+
+    For every column of the label blocks: its weight in the adapted head, times how much larger
+    the column is, on average, at holders of the label than at nodes that lack it.
+    """
+    expert = model.annotated
+    supports = np.concatenate((positives, negatives))
+    linear = model.adapt(expert, supports, len(positives), with_error=False)
+    prior = _prior_of_own_labels(expert)
+    states = model.description.states
+    weights = np.zeros(states.shape[1])
+    nobody = np.full(1, NO_LABEL, dtype=np.int64)
+    everyone = np.arange(model.description.num_nodes)[None]
+    holds, lacks = states == HOLDS, states == LACKS
+    num_holding = np.maximum(holds.sum(axis=0), 1)
+    num_lacking = np.maximum(lacks.sum(axis=0), 1)
+    for number, block in enumerate(expert.encoding.blocks):
+        if not block.is_of_labels:
+            continue
+        rows = model.description.block(block, everyone, nobody)[0] * expert.encoding.scales[number]
+        gap = (rows * holds).sum(axis=0) / num_holding - (rows * lacks).sum(axis=0) / num_lacking
+        of_block = linear.by_block[number][:, 0].astype(np.float64)
+        if block == OWN[0]:
+            of_block = of_block - prior  # which is the same for every novel label
+        weights += of_block * gap
+    return Relation(expert.calibration.slope(len(positives), len(negatives)) * weights)
+
+
+def suggest(
+    model: EvidenceModel,
+    positives: Int64[np.ndarray, " positive"],
+    negatives: Int64[np.ndarray, " negative"],
+    candidates: Int64[np.ndarray, " node"],
+    *,
+    number: int,
+    prior: float | None = None,
+) -> Int64[np.ndarray, " chosen"]:
+    """The nodes whose labels would help most: undecided ones, and not all of a kind.
+
+    One by one, the node whose label is least certain; each choice makes those that the head
+    takes for similar less urgent, since it will tell of them as well.
+    """
+    share = model.typical_share if prior is None else prior
+    scored = model.score_nodes(positives, negatives, candidates, prior=share)
+    chance = expit(scored.evidence - scored.threshold)
+    worth = chance * (1 - chance)
+    pool = candidates[np.argsort(-worth, kind="stable")[:MAX_POOL]]
+    worth = np.sort(worth)[::-1][:MAX_POOL].copy()
+    expert = model.annotated if model.description.is_annotated[pool].any() else model.unannotated
+    encoded = expert.encoding(model.description, pool[None], np.full(1, NO_LABEL, dtype=np.int64))
+    with torch.no_grad():
+        weights = expert.head.log_weights.exp().sqrt()
+        vectors = torch.cat(
+            [weight * rows[0] for weight, rows in zip(weights, encoded.rows, strict=True)], dim=1
+        ).numpy()
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    chosen = []
+    for _ in range(min(number, len(pool))):
+        best = int(np.argmax(worth))
+        chosen.append(best)
+        worth *= 1 - np.clip(vectors @ vectors[best], 0, 1) ** 2
+        worth[chosen] = -1
+    picked: Int64[np.ndarray, " chosen"] = pool[chosen]
+    return picked
+
+
+def _expert_of(model: EvidenceModel, node: int) -> Expert:
+    return model.annotated if model.description.is_annotated[node] else model.unannotated
+
+
+def _prior_of_own_labels(expert: Expert) -> Float64[np.ndarray, " column"]:
+    """The prior's weights of the node's own labels, which come first."""
+    width = len(expert.encoding.means[0])
+    weights: Float64[np.ndarray, " column"] = (
+        expert.head.by_column.detach()[:width].numpy().astype(np.float64)
+    )
+    return weights

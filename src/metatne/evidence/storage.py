@@ -1,0 +1,101 @@
+"""An evidence model as named tensors, and back; tables in the half precision they were made in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from metatne.evidence.calibration import Calibration
+from metatne.evidence.description import Description
+from metatne.evidence.head import Encoding, EvidenceHead
+from metatne.evidence.model import EvidenceModel, Expert
+
+Tensors = dict[str, Tensor]
+EXPERTS = ("annotated", "unannotated")
+HALF = ("place", "around", "expected")
+SINGLE = ("degree", "around_known", "rarity")
+
+
+def to_tensors(model: EvidenceModel) -> Tensors:
+    """All that the model is."""
+    description = model.description
+    tensors = {
+        f"description.{name}": torch.from_numpy(getattr(description, name)).half() for name in HALF
+    }
+    tensors |= {
+        f"description.{name}": torch.from_numpy(getattr(description, name))
+        for name in (*SINGLE, "columns", "states")
+    }
+    tensors["typical_share"] = torch.tensor(model.typical_share, dtype=torch.float64)
+    for name in EXPERTS:
+        tensors |= {
+            f"{name}.{part}": tensor for part, tensor in _of_expert(getattr(model, name)).items()
+        }
+    return {name: tensor.contiguous() for name, tensor in tensors.items()}
+
+
+def from_tensors(tensors: Tensors, label_names: Sequence[str]) -> EvidenceModel:
+    """The model of these tensors; KeyError or ValueError where they are not one's."""
+    description = Description(
+        **{name: _numpy(tensors[f"description.{name}"].float()) for name in HALF + SINGLE},
+        **{name: _numpy(tensors[f"description.{name}"]) for name in ("columns", "states")},
+    )
+    if len(label_names) != description.states.shape[1]:
+        raise ValueError(
+            f"{len(label_names)} label names for {description.states.shape[1]} columns"
+        )
+    experts = {name: _to_expert(_part(tensors, name), name == EXPERTS[0]) for name in EXPERTS}
+    return EvidenceModel(
+        description=description,
+        **experts,
+        label_names=tuple(label_names),
+        typical_share=float(tensors["typical_share"]),
+    )
+
+
+def _of_expert(expert: Expert) -> Tensors:
+    encoding, calibration = expert.encoding, expert.calibration
+    tensors = {f"head.{name}": tensor for name, tensor in expert.head.state_dict().items()}
+    for number, mean in enumerate(encoding.means):
+        tensors[f"mean.{number}"] = torch.from_numpy(mean)
+    tensors["scales"] = torch.tensor(encoding.scales, dtype=torch.float64)
+    tensors["slopes"] = torch.tensor(calibration.slopes, dtype=torch.float64)
+    tensors["intercepts"] = torch.tensor(calibration.intercepts, dtype=torch.float64)
+    tensors["shapes"] = torch.tensor(calibration.shapes, dtype=torch.int64)
+    tensors["of_holders"] = torch.from_numpy(calibration.of_holders)
+    tensors["of_others"] = torch.from_numpy(calibration.of_others)
+    return tensors
+
+
+def _to_expert(tensors: Tensors, with_own_labels: bool) -> Expert:
+    scales = tensors["scales"].tolist()
+    means = [_numpy(tensors[f"mean.{number}"]) for number in range(len(scales))]
+    encoding = Encoding(means, scales, with_own_labels=with_own_labels)
+    weights = _part(tensors, "head")
+    head = EvidenceHead(
+        len(weights["log_weights"]), len(weights["by_trait"]), len(weights["by_column"])
+    )
+    head.load_state_dict(weights)
+    first, second, third = tensors["slopes"].tolist()
+    fourth, fifth, sixth = tensors["intercepts"].tolist()
+    calibration = Calibration(
+        slopes=(first, second, third),
+        intercepts=(fourth, fifth, sixth),
+        shapes=tuple((int(p), int(n)) for p, n in tensors["shapes"].tolist()),
+        of_holders=_numpy(tensors["of_holders"]),
+        of_others=_numpy(tensors["of_others"]),
+    )
+    return Expert(encoding, head.eval(), calibration)
+
+
+def _part(tensors: Tensors, name: str) -> Tensors:
+    prefix = f"{name}."
+    return {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
+
+
+def _numpy(tensor: Tensor) -> np.ndarray:
+    array: np.ndarray = tensor.numpy()
+    return array

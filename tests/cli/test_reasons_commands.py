@@ -1,0 +1,80 @@
+"""`metatne predict`, `explain`, `relate` and `suggest` with the default head."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scipy.special import logit
+
+from cli.conftest import Town
+from cli.running import Run
+from metatne.estimator import MetaTNE
+
+SETTINGS = {"positives": 4, "negatives": 6, "head_steps": 20, "head_tasks": 40}
+SETTINGS |= {"validation_tasks": 20}
+
+
+@pytest.fixture(scope="module")
+def model(town: Town, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from metatne.graph.store import Graph
+
+    path = tmp_path_factory.mktemp("evidence") / "model"
+    MetaTNE(**SETTINGS).fit(Graph.open(town.graph)).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def people(model: Path) -> list[str]:
+    return [str(name) for name in MetaTNE.load(model).trained_.node_ids.take(range(8))]
+
+
+def examples(people: list[str]) -> list[str]:
+    given = [("-p", name) for name in people[:3]] + [("-n", name) for name in people[3:6]]
+    return [part for pair in given for part in pair]
+
+
+def test_predictions_have_intervals_and_marks(run: Run, model: Path, people: list[str]) -> None:
+    done = run("predict", model, *examples(people), "--top", 5)
+    assert done.code == 0
+    table = MetaTNE.load(model).rank(positives=people[:3], negatives=people[3:6], top=5)
+    for line, row in zip(done.out.splitlines(), table.itertuples(), strict=True):
+        assert line.split()[0] == str(row.rank)
+        assert f"{row.probability:.4f} {'+' if row.holds else ' '} {row.low:.4f}" in line
+    done = run("predict", model, *examples(people), "--prior", "1.5")
+    assert (done.code, done.out) == (2, "")
+    assert "prior: expected a share between 0 and 1, found 1.5" in done.err
+
+
+def test_reasons_add_up(run: Run, model: Path, people: list[str]) -> None:
+    done = run("explain", model, "--node", people[7], *examples(people), "--top", 2)
+    assert done.code == 0
+    *parts, total = [float(line.split()[0]) for line in done.out.splitlines()]
+    assert sum(parts) == pytest.approx(total, abs=0.01)
+    table = MetaTNE.load(model).rank(positives=people[:3], negatives=people[3:6])
+    probability = table.set_index("node").loc[people[7], "probability"]
+    assert total == pytest.approx(logit(probability), abs=0.01)
+    assert "4 other examples" in done.out
+    done = run("explain", model, "--node", people[0], *examples(people))
+    assert done.code == 2
+    assert "is an example already" in done.err
+
+
+def test_relations_and_suggestions(run: Run, model: Path, people: list[str]) -> None:
+    done = run("relate", model, *examples(people), "--top", 2)
+    assert done.code == 0
+    weights = [float(line.split()[0]) for line in done.out.splitlines()]
+    assert len(weights) == 4
+    assert weights == sorted(weights, reverse=True)
+    done = run("suggest", model, *examples(people), "--number", 3)
+    assert done.code == 0
+    assert len(done.out.splitlines()) == 3
+
+
+def test_mistakes_are_said(run: Run, town: Town, model: Path, people: list[str]) -> None:
+    done = run("relate", model)
+    assert (done.code, done.out) == (2, "")
+    assert "expected at least 1 node that holds the label" in done.err
+    done = run("suggest", town.model, *examples(people))
+    assert done.code == 2
+    assert "no reasons to tell" in done.err

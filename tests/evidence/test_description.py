@@ -1,0 +1,124 @@
+"""What is said of nodes, and that a task's own label can be taken out of it without a trace."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphs import hand_made
+from metatne.evidence.description import (
+    NO_LABEL,
+    OTHERS,
+    OWN,
+    TRAITS,
+    Description,
+    describe,
+    num_columns,
+)
+from metatne.evidence.expected import expected_labels
+from metatne.graph.labels import Labels
+from metatne.graph.planted import planted_graph
+from metatne.graph.raw import HOLDS, UNKNOWN
+from metatne.graph.store import Graph
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return planted_graph(200, num_labels=6, num_communities=4, seed=1).graph
+
+
+KNOWN = np.arange(6)
+
+
+def without(graph: Graph, label: int) -> Graph:
+    """The graph as if nobody held the label."""
+    holds = [
+        (node, other)
+        for other in range(graph.labels.num_labels)
+        for node in graph.labels.holders(other)
+        if other != label
+    ]
+    nodes, labels = np.array(holds).T
+    names = graph.labels.names
+    return graph.with_labels(Labels.from_statements(names, graph.num_nodes, nodes, labels))
+
+
+@pytest.mark.parametrize("label", [0, 3, 5])
+def test_a_masked_label_leaves_no_trace(graph: Graph, label: int) -> None:
+    """With its column masked, a description is that of a graph without the label's holders."""
+    full = describe(graph, KNOWN, seed=0)
+    other = describe(without(graph, label), KNOWN, seed=0, place=full.place)
+    column = int(np.flatnonzero(full.columns == label)[0])
+    nodes = np.arange(graph.num_nodes)[None]
+    # The other description has no column for a label that nobody holds.
+    masked, nothing = np.array([column]), np.array([NO_LABEL])
+    for block in (*OWN, *OTHERS):
+        rows = full.block(block, nodes, masked)[0]
+        if block.is_of_labels:
+            assert not rows[:, column].any()
+            rows = np.delete(rows, column, axis=1)
+        np.testing.assert_allclose(rows, other.block(block, nodes, nothing)[0], atol=2e-3)
+    wide, narrow = np.sqrt(len(full.columns)), np.sqrt(len(other.columns))
+    scales = np.array([1, 1, 1, 1, wide / narrow, wide / narrow, 1])
+    np.testing.assert_allclose(
+        full.traits(nodes, masked)[0] * scales, other.traits(nodes, nothing)[0], atol=2e-2
+    )
+
+
+def test_the_traits_have_names(graph: Graph) -> None:
+    description = describe(graph, KNOWN, seed=0)
+    nobody = np.array([NO_LABEL])
+    assert description.traits(np.array([[0, 1]]), nobody).shape == (1, 2, len(TRAITS))
+
+
+def test_hidden_nodes_lose_their_labels_everywhere(graph: Graph) -> None:
+    hidden = np.zeros(graph.num_nodes, dtype=bool)
+    hidden[:50] = True
+    seen = describe(graph, KNOWN, seed=0, hidden=hidden)
+    gone = graph.with_labels(graph.labels.forget(KNOWN, hidden))
+    told = describe(gone, KNOWN, seed=0)
+    assert (seen.states[hidden] == UNKNOWN).all()
+    assert not seen.is_annotated[hidden].any()
+    assert seen.is_annotated[~hidden].all()
+    for name in ("states", "around", "expected", "around_known", "rarity"):
+        np.testing.assert_array_equal(getattr(seen, name), getattr(told, name))
+
+
+def test_unknown_is_not_negative() -> None:
+    """A neighbour of whom nothing is known counts neither for nor against a label."""
+    edges = [("a", "b"), ("c", "d"), ("e", "f")]
+    states = {"x": {"a": HOLDS, "c": UNKNOWN}, "y": {"e": HOLDS}}
+    graph = hand_made(edges, states)
+    description = describe(graph, np.arange(2), seed=0)
+    x = int(np.flatnonzero(description.columns == 0)[0])
+    of_b, of_d, of_f = description.around[0, [1, 3, 5], x]
+    assert of_b > 0 == of_d > of_f
+
+
+def test_expected_labels_do_not_look_at_the_node_itself() -> None:
+    """Flipping a node's own label changes what is expected of others, not of it, by place."""
+    generator = np.random.default_rng(0)
+    place = generator.normal(size=(40, 5)).astype(np.float32)
+    around = np.zeros((3, 40, 1), dtype=np.float32)
+    states = (generator.random((40, 1)) < 0.4).astype(np.int8)
+    flipped = states.copy()
+    flipped[7] = 1 - flipped[7]
+    share = np.array([0.4])
+    before, after = (expected_labels(place, around, s, share)[:, 0] for s in (states, flipped))
+    # The last step has one number for all nodes, through which a little comes back.
+    ratios = after / before
+    assert abs(ratios[7] / np.median(ratios) - 1) < 0.35
+    assert np.abs(after - before).max() > 1e-3
+
+
+def test_large_graphs_get_fewer_columns() -> None:
+    assert num_columns(10_000, 39) == 39
+    assert num_columns(10_000, 1_000) == 256
+    assert 1 <= num_columns(5_000_000, 1_000) < 60
+    assert num_columns(1_000, 0) == 0
+
+
+def test_a_graph_without_known_labels_is_still_described(graph: Graph) -> None:
+    description: Description = describe(graph, KNOWN[:0], seed=0)
+    assert description.around.shape == (3, graph.num_nodes, 0)
+    assert not description.is_annotated.any()

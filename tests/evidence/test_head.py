@@ -1,0 +1,193 @@
+"""The head against a textbook's kernel ridge, and what a trained model promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.kernel_ridge import KernelRidge
+
+from metatne.config import Config
+from metatne.estimator import MetaTNE
+from metatne.evidence.calibration import Scored, best_threshold, calibrate, probability
+from metatne.evidence.fitting import fit_evidence
+from metatne.evidence.head import EvidenceHead
+from metatne.evidence.model import EvidenceModel
+from metatne.evidence.storage import from_tensors, to_tensors
+from metatne.graph.planted import planted_graph
+from metatne.graph.store import Graph
+from metatne.metrics import f1, roc_auc
+from metatne.sampling.splits import LabelSplit
+from metatne.sampling.tasks import TaskSampler, TaskShape
+from metatne.seeding import numpy_generator
+
+SPLIT = LabelSplit(np.arange(12), np.arange(12, 16), np.arange(16, 20))
+SETTINGS = {"positives": 5, "negatives": 8, "head_steps": 60, "head_tasks": 100}
+SETTINGS |= {"validation_tasks": 60, "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return planted_graph(600, num_labels=20, num_communities=8, seed=4).graph
+
+
+@pytest.fixture(scope="module")
+def model(graph: Graph) -> EvidenceModel:
+    return fit_evidence(graph, SPLIT, Config(**SETTINGS))[0]
+
+
+def test_the_head_is_kernel_ridge_around_a_prior() -> None:
+    generator = np.random.default_rng(1)
+    blocks = [generator.normal(size=(20, 4)), generator.normal(size=(20, 3))]
+    products = np.stack([x @ x[:9].T for x in blocks], axis=-1)
+    traits, columns = generator.normal(size=(20, 2)), generator.normal(size=(20, 3))
+    head = EvidenceHead(2, 2, 3)
+    with torch.no_grad():
+        head.log_weights.copy_(torch.tensor([0.2, -0.5]))
+        head.by_trait.copy_(torch.tensor([0.3, -0.2]))
+        head.by_column.copy_(torch.tensor([0.1, 0.0, 0.2]))
+        head.level.fill_(-1.5)
+    inputs = (torch.from_numpy(part[None]).float() for part in (products, traits, columns))
+    found = head(*inputs, 4).detach().numpy()[0]
+
+    weights = np.exp([0.2, -0.5])
+    kernel = products @ weights + 1
+    prior = traits @ [0.3, -0.2] + columns @ [0.1, 0.0, 0.2]
+    shares = np.where(np.arange(9) < 4, 9 / 8, 9 / 10)
+    prior = prior - np.average(prior[:9], weights=shares) - 1.5
+    truth = np.where(np.arange(9) < 4, 1.0, -1.0)
+    ridge = KernelRidge(alpha=1.0, kernel="precomputed")
+    ridge.fit(kernel[:9], truth - prior[:9], sample_weight=shares)
+    np.testing.assert_allclose(found, prior[9:] + ridge.predict(kernel[9:]), rtol=1e-4)
+
+
+def test_what_is_learned_ranks_novel_labels(graph: Graph, model: EvidenceModel) -> None:
+    tasks = TaskSampler(graph.labels, SPLIT.test, TaskShape(5, 8, 5, 10)).draw(
+        100, numpy_generator(0, "test")
+    )
+    scores = model.score_tasks(tasks)
+    assert roc_auc(scores, tasks.is_positive).mean() > 0.8
+    assert f1(scores > 0, tasks.is_positive).mean() > 0.6
+
+
+def test_nodes_and_tasks_are_scored_alike(graph: Graph, model: EvidenceModel) -> None:
+    """The vector that an adapted head comes to says what the kernel says."""
+    tasks = TaskSampler(graph.labels, SPLIT.test, TaskShape(5, 8, 5, 10)).draw(
+        3, numpy_generator(1, "test")
+    )
+    for number in range(3):
+        of_nodes = model.score_nodes(
+            tasks.positives[number], tasks.negatives[number], tasks.queries[number], prior=5 / 13
+        )
+        expected = model.score_tasks(tasks[number : number + 1])[0]
+        np.testing.assert_allclose(
+            of_nodes.evidence - of_nodes.threshold, expected, rtol=1e-3, atol=1e-3
+        )
+
+
+def test_the_error_is_that_of_leaving_supports_out(graph: Graph, model: EvidenceModel) -> None:
+    positives, negatives = np.arange(4), np.arange(10, 15)
+    candidates = np.arange(20, 40)
+    found = model.score_nodes(positives, negatives, candidates)
+    supports = np.concatenate((positives, negatives))
+    slope = model.annotated.calibration.slope(4, 5)
+    ways = []
+    for left_out in supports:
+        kept = [part[part != left_out] for part in (positives, negatives)]
+        linear = model.adapt(model.annotated, np.concatenate(kept), len(kept[0]), with_error=False)
+        ways.append(model._apply(model.annotated, linear, candidates)[:, 0])
+    spread = np.stack(ways) - np.mean(ways, axis=0)
+    expected = slope * np.sqrt(8 / 9 * np.square(spread).sum(axis=0))
+    np.testing.assert_allclose(found.error, expected, rtol=1e-3)
+
+
+def test_order_does_not_matter(model: EvidenceModel) -> None:
+    positives, negatives = np.arange(4), np.arange(10, 15)
+    candidates = np.arange(100, 300)
+    plain = model.score_nodes(positives, negatives, candidates, with_error=False).evidence
+    shuffled = np.random.default_rng(0).permutation(200)
+    other = model.score_nodes(
+        positives[::-1].copy(), negatives[::-1].copy(), candidates[shuffled], with_error=False
+    ).evidence
+    np.testing.assert_allclose(other, plain[shuffled], atol=1e-4)
+
+
+def test_saved_and_loaded_to_the_bit(model: EvidenceModel) -> None:
+    again = from_tensors(to_tensors(model), model.label_names)
+    question = np.arange(5), np.arange(10, 18), np.arange(100, 200)
+    for ours, theirs in zip(
+        model.score_nodes(*question), again.score_nodes(*question), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_nodes_without_labels_are_judged_without_them(graph: Graph) -> None:
+    """A node that lost its labels is scored by the other head, not as one that holds none."""
+    asked = np.zeros(graph.num_nodes, dtype=bool)
+    asked[::3] = True
+    gone = graph.with_labels(graph.labels.forget(SPLIT.known, asked))
+    split = LabelSplit(SPLIT.known, SPLIT.validation, SPLIT.test, asked=asked)
+    model, measured = fit_evidence(gone, split, Config(**SETTINGS))
+    assert not model.description.is_annotated[asked].any()
+    tasks = TaskSampler(gone.labels, SPLIT.test, TaskShape(5, 8, 5, 10), asked=asked).draw(
+        100, numpy_generator(2, "test")
+    )
+    assert roc_auc(model.score_tasks(tasks), tasks.is_positive).mean() > 0.75
+    assert measured.auc > 0.7
+
+
+# Calibration.
+
+
+def test_probabilities_are_calibrated_for_a_prior() -> None:
+    """Scores with a known likelihood ratio give the probabilities that Bayes' rule gives."""
+    generator = np.random.default_rng(5)
+    truth = generator.random((400, 30)) < 1 / 3
+    scores = np.where(truth, 1.0, -1.0) + generator.normal(size=truth.shape)
+    calibration = calibrate([Scored(10, 20, scores, truth)])
+    evidence = calibration.evidence(np.array([-1.0, 0.0, 1.5]), 10, 20)
+    np.testing.assert_allclose(evidence, [-2.0, 0.0, 3.0], atol=0.2)  # 2 x, for these two normals
+    np.testing.assert_allclose(probability(np.array([0.0, 3.0]), 0.1), [0.1, 0.6906], atol=1e-3)
+
+
+def test_the_threshold_is_that_of_the_best_f1() -> None:
+    generator = np.random.default_rng(6)
+    of_holders, of_others = generator.normal(1, 1, 500), generator.normal(-1, 1, 500)
+    for prior in (0.05, 0.3, 0.7):
+        best = best_threshold(of_holders, of_others, prior)
+
+        def score(threshold: float, prior: float = prior) -> float:
+            found = (of_holders >= threshold).mean()
+            wrong = (of_others >= threshold).mean()
+            return 2 * prior * found / (prior + prior * found + (1 - prior) * wrong)
+
+        assert all(score(best) >= score(best + step) - 1e-12 for step in np.linspace(-2, 2, 81))
+
+
+def test_rarer_labels_need_more_evidence(model: EvidenceModel) -> None:
+    needed = [model.annotated.calibration.threshold(5, 8, prior) for prior in (0.4, 0.1, 0.01)]
+    assert needed[0] <= needed[1] <= needed[2]
+    assert needed[0] < needed[2]
+
+
+# As users meet it.
+
+
+def test_the_ranking_has_intervals_and_decisions(graph: Graph) -> None:
+    model = MetaTNE(**SETTINGS).fit(graph)
+    nodes = graph.node_ids.take(graph.labels.holders(19)[:5].astype(np.int64))
+    table = model.rank(positives=nodes)
+    assert list(table.columns) == ["node", "probability", "low", "high", "holds", "rank"]
+    assert (table["low"] <= table["probability"]).all()
+    assert (table["probability"] <= table["high"]).all()
+    assert table["probability"].is_monotonic_decreasing
+    likelier = model.rank(positives=nodes, prior=0.5).set_index("node")["probability"]
+    assert (likelier >= table.set_index("node")["probability"].reindex(likelier.index)).all()
+    assert model.num_steps_ == SETTINGS["head_steps"]
+    assert model.embeddings_.shape[0] == graph.num_nodes
+
+
+def test_the_same_seed_gives_the_same_model(graph: Graph) -> None:
+    first, second = (MetaTNE(**SETTINGS).fit(graph) for _ in range(2))
+    question = {"positives": ["1", "2", "3"], "negatives": ["7", "9"]}
+    assert first.rank(**question).equals(second.rank(**question))

@@ -1,0 +1,162 @@
+"""Reasons that add up, relations that were planted, suggestions that help, graphs that grow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import logit
+
+from metatne.errors import ConfigError, GraphMismatchError
+from metatne.estimator import MetaTNE
+from metatne.graph.labels import Labels
+from metatne.graph.planted import planted_graph
+from metatne.graph.store import Graph
+from metatne.metrics import roc_auc
+
+SETTINGS = {"positives": 5, "negatives": 8, "head_steps": 60, "head_tasks": 100}
+SETTINGS |= {"validation_tasks": 60, "seed": 3}
+NOVEL = 19
+
+
+@pytest.fixture(scope="module")
+def whole() -> Graph:
+    return planted_graph(600, num_labels=20, num_communities=8, seed=4).graph
+
+
+@pytest.fixture(scope="module")
+def graph(whole: Graph) -> Graph:
+    """Without the novel label."""
+    return whole.with_labels(whole.labels.select(range(NOVEL)))
+
+
+@pytest.fixture(scope="module")
+def model(graph: Graph) -> MetaTNE:
+    return MetaTNE(**SETTINGS).fit(graph)
+
+
+@pytest.fixture(scope="module")
+def examples(whole: Graph) -> dict[str, list[str | int]]:
+    holders = whole.labels.holders(NOVEL).astype(np.int64)
+    others = np.setdiff1d(np.arange(whole.num_nodes), holders)
+    return {
+        "positives": whole.node_ids.take(holders[:6]),
+        "negatives": whole.node_ids.take(others[:12]),
+    }
+
+
+def test_contributions_add_up_to_the_log_odds(
+    model: MetaTNE, examples: dict[str, list[str | int]]
+) -> None:
+    ranking = model.rank(**examples, prior=0.2)
+    for row in (0, 50, len(ranking) - 1):
+        node, probability = ranking["node"][row], ranking["probability"][row]
+        reasons = model.explain(node, **examples, prior=0.2)
+        assert reasons["contribution"].sum() == pytest.approx(logit(probability), abs=1e-3)
+        parts = reasons.drop(columns=["reason", "node", "contribution"]).iloc[2:]
+        np.testing.assert_allclose(parts.sum(axis=1), reasons["contribution"][2:], rtol=1e-6)
+
+
+def test_of_the_reasons_positives_pull_the_first(
+    model: MetaTNE, examples: dict[str, list[str | int]]
+) -> None:
+    first = model.explain(model.rank(**examples, top=1)["node"][0], **examples)
+    by_sign = first.groupby("reason")["contribution"].sum()
+    assert by_sign["holds it"] > max(by_sign["lacks it"], 0)
+
+
+def test_a_planted_relation_is_found(graph: Graph) -> None:
+    """A label whose holders all hold another one is related to that above all others."""
+    related = 4
+    holders = graph.labels.holders(related).astype(np.int64)
+    generator = np.random.default_rng(1)
+    novel = generator.choice(holders, 10, replace=False)
+    others = np.setdiff1d(np.arange(graph.num_nodes), holders)
+    model = MetaTNE(**SETTINGS).fit(graph)
+    if graph.labels.names[related] not in model.trained_.known_labels:
+        pytest.skip("the label was set aside for validation")
+    table = model.relate(
+        positives=graph.node_ids.take(novel),
+        negatives=graph.node_ids.take(generator.choice(others, 20, replace=False)),
+    )
+    assert table["label"][0] == graph.labels.names[related]
+    assert table["weight"][0] > 0
+
+
+def test_suggestions_are_undecided_and_different(
+    model: MetaTNE, examples: dict[str, list[str | int]]
+) -> None:
+    chosen = model.suggest(8, **examples)
+    assert len(set(chosen)) == 8
+    assert not set(chosen) & {*examples["positives"], *examples["negatives"]}
+    assert chosen[:3] == model.suggest(3, **examples)
+    ranking = model.rank(**examples).set_index("node")
+    by_rank = ranking.loc[chosen, "rank"].to_numpy()
+    assert by_rank.mean() < ranking["rank"].mean()  # a rare label is decided near the top
+
+
+def test_new_nodes_are_placed_by_their_edges(whole: Graph) -> None:
+    """Of a model of 95 % of the nodes, updated: as good for the new ones as one of all."""
+    generator = np.random.default_rng(2)
+    kept = np.sort(generator.permutation(whole.num_nodes)[: int(0.95 * whole.num_nodes)])
+    graph = whole.with_labels(whole.labels.select(range(NOVEL)))
+    smaller = part_of(graph, kept)
+    updated = MetaTNE(**SETTINGS).fit(smaller).update(graph)
+    trained = MetaTNE(**SETTINGS).fit(graph)
+    assert len(updated.trained_.node_ids) == graph.num_nodes
+    aucs = {"updated": [], "trained": []}
+    for label in range(12, 19):
+        holders = np.intersect1d(whole.labels.holders(label), kept)
+        others = np.setdiff1d(kept, whole.labels.holders(label))
+        question = {
+            "positives": whole.node_ids.take(holders[:6]),
+            "negatives": whole.node_ids.take(generator.choice(others, 10, replace=False)),
+        }
+        for name, model in (("updated", updated), ("trained", trained)):
+            ranking = model.rank(**question)
+            places = whole.node_ids.positions(ranking["node"].tolist())
+            truth = np.isin(places, whole.labels.holders(label))
+            scores = ranking["probability"].to_numpy()
+            aucs[name].append(float(roc_auc(scores[None], truth[None])[0]))
+    assert np.mean(aucs["updated"]) > np.mean(aucs["trained"]) - 0.03
+
+
+def part_of(graph: Graph, kept: np.ndarray) -> Graph:
+    """The graph of these nodes and the edges among them."""
+    from graphs import hand_made
+
+    names = graph.node_ids.take(np.arange(graph.num_nodes))
+    place = {node: number for number, node in enumerate(kept.tolist())}
+    adjacency = graph.adjacency().tocoo()
+    rows, columns = adjacency.coords
+    edges = [
+        (names[a], names[b])
+        for a, b in zip(rows.tolist(), columns.tolist(), strict=True)
+        if a < b and a in place and b in place
+    ]
+    made = hand_made(edges, nodes=[names[node] for node in kept.tolist()])
+    where = dict(
+        zip(made.node_ids.take(np.arange(made.num_nodes)), range(made.num_nodes), strict=True)
+    )
+    pairs = [
+        (where[names[node]], label)
+        for label in range(graph.labels.num_labels)
+        for node in graph.labels.holders(label).tolist()
+        if node in place
+    ]
+    nodes, labels = np.array(pairs).T
+    return made.with_labels(
+        Labels.from_statements(graph.labels.names, made.num_nodes, nodes, labels)
+    )
+
+
+def test_an_update_may_not_lose_nodes_or_labels(model: MetaTNE, graph: Graph) -> None:
+    smaller = part_of(graph, np.arange(500))
+    with pytest.raises(GraphMismatchError, match="nodes may be added"):
+        model.update(smaller)
+    with pytest.raises(GraphMismatchError, match="which the new graph lacks"):
+        model.update(graph.with_labels(graph.labels.select([0])))
+
+
+def test_the_papers_head_has_no_reasons(fitted: MetaTNE) -> None:
+    with pytest.raises(ConfigError, match="no reasons to tell"):
+        fitted.relate(positives=[1, 2])
