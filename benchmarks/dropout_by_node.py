@@ -23,7 +23,7 @@ from metatne.sampling.splits import paper_split
 from metatne.training.trainer import Trainer
 
 SETTINGS = {
-    "default": {},
+    "short": {},
     # The paper's network and random start; smaller batches, or a training would take hours.
     "paper, 16 tasks": {"tasks_per_step": 16, "num_steps": 1_500, "validation_tasks": 300},
 }

@@ -31,6 +31,11 @@ def hash_settings(settings: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:12]
 
 
+HeadPart = Literal[
+    "place", "own labels", "labels around", "expected labels", "traits", "columns", "level"
+]
+"""What the head `evidence` is made of: blocks of its kernel, and parts of its prior."""
+
 SettingsKind = TypeVar("SettingsKind", bound=Settings)
 
 
@@ -49,6 +54,9 @@ class Config(Settings):
     head_rate: float = Field(0.05, gt=0, description="rate of these steps' Adam")
     head_penalty: float = Field(
         0.1, ge=0, description="weight of the squares of its prior's weights by column"
+    )
+    head_without: tuple[HeadPart, ...] = Field(
+        (), description="parts that the head `evidence` does without, for its ablation"
     )
 
     dim: int = Field(128, ge=1, description="d: size of a node's embedding")

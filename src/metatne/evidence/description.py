@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int8, Int64
 
+from metatne.config import HeadPart
 from metatne.evidence.expected import expected_labels
 from metatne.graph.raw import HOLDS, UNKNOWN
 from metatne.graph.store import Graph
@@ -39,6 +40,7 @@ class Block(NamedTuple):
     """A part of the description: columns of a table, as they are or of length 1."""
 
     name: str
+    part: HeadPart
     table: str
     is_of_labels: bool = True
     is_of_length_one: bool = False
@@ -46,20 +48,27 @@ class Block(NamedTuple):
 
 
 OWN = (
-    Block("own labels", "held"),
-    Block("own labels, of length 1", "held", is_of_length_one=True),
+    Block("own labels", "own labels", "held"),
+    Block("own labels, of length 1", "own labels", "held", is_of_length_one=True),
 )
 """Blocks that a node has only if somebody looked at its labels."""
 
 OTHERS = (
-    Block("place", "place", is_of_labels=False),
-    Block("region", "place", is_of_labels=False, is_of_length_one=True, num_columns=COARSE_DIM),
-    Block("labels 1 step away", "around1"),
-    Block("labels 1 step away, of length 1", "around1", is_of_length_one=True),
-    Block("labels 2 steps away, of length 1", "around2", is_of_length_one=True),
-    Block("labels 3 steps away, of length 1", "around3", is_of_length_one=True),
-    Block("expected labels", "expected"),
-    Block("expected labels, of length 1", "expected", is_of_length_one=True),
+    Block("place", "place", "place", is_of_labels=False),
+    Block(
+        "region",
+        "place",
+        "place",
+        is_of_labels=False,
+        is_of_length_one=True,
+        num_columns=COARSE_DIM,
+    ),
+    Block("labels 1 step away", "labels around", "around1"),
+    Block("labels 1 step away, of length 1", "labels around", "around1", is_of_length_one=True),
+    Block("labels 2 steps away, of length 1", "labels around", "around2", is_of_length_one=True),
+    Block("labels 3 steps away, of length 1", "labels around", "around3", is_of_length_one=True),
+    Block("expected labels", "expected labels", "expected"),
+    Block("expected labels, of length 1", "expected labels", "expected", is_of_length_one=True),
 )
 
 

@@ -128,6 +128,7 @@ def _learn(
         tasks_per_step=config.head_tasks_per_step,
         rate=config.head_rate,
         column_penalty=config.head_penalty,
+        without=config.head_without,
         seed=config.seed,
         should_stop=should_stop,
     )

@@ -16,6 +16,7 @@ called learned here is meta-learned over tasks from known labels; alpha has a cl
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor, nn
 
+from metatne.config import HeadPart
 from metatne.evidence.description import (
     NO_LABEL,
     OTHERS,
@@ -37,6 +39,8 @@ from metatne.evidence.description import (
 from metatne.seeding import numpy_generator
 
 NODES_FOR_MEANS = 20_000
+NOTHING = -50.0
+"""The logarithm of the weight of a block that is left out."""
 
 
 class Encoding:
@@ -139,6 +143,21 @@ class EvidenceHead(nn.Module):
         self.level = nn.Parameter(torch.tensor(-1.0))
         self.by_trait = nn.Parameter(torch.zeros(num_traits))
         self.by_column = nn.Parameter(torch.zeros(num_prior_columns))
+
+    def leave_out(self, parts: Sequence[HeadPart], blocks: Sequence[Block]) -> None:
+        """Do without some parts, now and while learning."""
+        kept = torch.tensor([float(block.part not in parts) for block in blocks])
+        with torch.no_grad():
+            self.log_weights.copy_(torch.where(kept > 0, self.log_weights, NOTHING))
+            for part, parameter in (
+                ("traits", self.by_trait),
+                ("columns", self.by_column),
+                ("level", self.level),
+            ):
+                if part in parts:
+                    parameter.zero_()
+                    parameter.requires_grad_(False)
+        self.log_weights.register_hook(lambda gradient: gradient * kept)  # type: ignore[no-untyped-call]
 
     def forward(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional
 
+from metatne.config import HeadPart
 from metatne.errors import TrainingError
 from metatne.evidence.description import NO_LABEL, Description
 from metatne.evidence.head import Encoding, EvidenceHead, new_head
@@ -95,6 +96,7 @@ def learn_head(
     tasks_per_step: int,
     rate: float,
     column_penalty: float,
+    without: Sequence[HeadPart] = (),
     seed: int,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> tuple[EvidenceHead, float]:
@@ -103,7 +105,9 @@ def learn_head(
     Every step takes an equal share of its tasks from each pool.
     """
     head = new_head(encoding, description)
-    optimiser = torch.optim.Adam(head.parameters(), lr=rate)
+    head.leave_out(without, encoding.blocks)
+    learned = [parameter for parameter in head.parameters() if parameter.requires_grad]
+    optimiser = torch.optim.Adam(learned, lr=rate)
     generator = numpy_generator(seed, "head steps")
     value = 0.0
     for step in range(num_steps):
