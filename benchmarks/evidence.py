@@ -58,9 +58,7 @@ class Trial:
     def draw(self, shape: TaskShape, labels: np.ndarray | None = None) -> Any:
         chosen = self.split.test if labels is None else labels
         sampler = TaskSampler(self.graph.labels, chosen, shape)
-        return sampler.draw(
-            NUM_TASKS, numpy_generator(self.number, "evidence", *vars(shape).values())
-        )
+        return sampler.draw(NUM_TASKS, numpy_generator(self.number, f"evidence {shape}"))
 
     def fit(self, graph: Graph | None = None, **settings: Any) -> Any:
         config = Config(seed=self.number, **settings)

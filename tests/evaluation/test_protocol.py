@@ -15,6 +15,7 @@ from metatne.config import preset
 from metatne.errors import ConfigError, LabelError
 from metatne.evaluation.protocol import (
     UNLABELLED_QUERIES,
+    LastFit,
     TrialSettings,
     hide_labels,
     new_trial_method,
@@ -120,6 +121,18 @@ def test_test_tasks_are_the_trials(planted: Graph, oracle: type[Oracle]) -> None
     first, again, other = (method.tasks.queries for method in oracle.seen)
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
+
+
+def test_trials_that_differ_in_their_tasks_share_a_fit(
+    planted: Graph, oracle: type[Oracle]
+) -> None:
+    last_fit = LastFit()
+    more = replace(SETTINGS, query_positives=2, query_negatives=9, num_tasks=20)
+    for settings in (SETTINGS, more, replace(SETTINGS, negatives=5)):
+        run_trial(planted, 1, settings, last_fit=last_fit)
+    run_trial(planted, 2, SETTINGS, last_fit=last_fit)
+    assert [len(method.tasks) for method in oracle.seen] == [20, 50, 50]
+    assert oracle.seen[0].tasks.queries.shape == (20, 11)
 
 
 def test_settings_of_a_method() -> None:

@@ -34,7 +34,9 @@ def trials_run(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Trials that were run, in order; trial 13 fails."""
     run: list[int] = []
 
-    def run_trial(graph: Graph, trial: int, settings: TrialSettings) -> TrialResult:
+    def run_trial(
+        graph: Graph, trial: int, settings: TrialSettings, *, last_fit: object = None
+    ) -> TrialResult:
         if trial == 13:
             raise TrainingError("on purpose")
         run.append(trial)

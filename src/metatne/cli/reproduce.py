@@ -203,11 +203,13 @@ def reproduce(
             protocol=protocol,
             draws_label_zero=draws_label_zero(graph.name),
         )
+        # Cells of one method and trial follow each other: some need but one fit (`protocol`).
         todo += [
             Trial(reference, cell, number, data_dir)
-            for cell in cells
-            if f"{cell.positives}/{cell.negatives}" in shot_names
+            for method in names
             for number in numbers
+            for cell in cells
+            if cell.method == method and f"{cell.positives}/{cell.negatives}" in shot_names
         ]
     with (
         _engine(cluster, jobs) as run,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metatne.errors import ConfigError, LabelError, TrainingError
-from metatne.evaluation.methods import Method, check_method, new_method, preset_of
+from metatne.evaluation.methods import FittedMethod, Method, check_method, new_method, preset_of
 from metatne.graph.datasets import DATASETS
 from metatne.graph.store import Graph
 from metatne.metrics import average_precision, f1, recall, roc_auc
@@ -97,7 +97,45 @@ def new_trial_method(settings: TrialSettings, dataset: str, trial: int) -> Metho
     return new_method(settings.method, own | shots | dict(settings.settings))
 
 
-def run_trial(graph: Graph, trial: int, settings: TrialSettings) -> TrialResult:
+@dataclass(frozen=True)
+class Fit:
+    """A fitted method, what it was fitted on, and what that cost."""
+
+    key: tuple[str, int, TrialSettings]
+    method: FittedMethod
+    seconds: float
+    peak: int
+
+
+class LastFit:
+    """The fit of the last trial, for the next one if that differs in its test tasks alone.
+
+    So it is when the number of queries varies. What the fit cost counts for each of them.
+    """
+
+    def __init__(self) -> None:
+        self._fit: Fit | None = None
+
+    def forget(self) -> None:
+        """Let go of it."""
+        self._fit = None
+
+    def __call__(self, graph: Graph, trial: int, settings: TrialSettings, split: LabelSplit) -> Fit:
+        """The method of a trial, fitted."""
+        of_fit = replace(settings, query_positives=None, query_negatives=None, num_tasks=1)
+        key = (graph.fingerprint, trial, of_fit)
+        if self._fit is None or self._fit.key != key:
+            self.forget()  # before the next takes memory
+            started = time.perf_counter()
+            visible, visible_split = hide_labels(graph, split)
+            method = new_trial_method(settings, graph.name, trial).fit(visible, split=visible_split)
+            self._fit = Fit(key, method, time.perf_counter() - started, peak_so_far())
+        return self._fit
+
+
+def run_trial(
+    graph: Graph, trial: int, settings: TrialSettings, *, last_fit: LastFit | None = None
+) -> TrialResult:
     """Split the labels, fit the method without the test labels, and score test tasks."""
     started = time.perf_counter()
     forget_peak()
@@ -105,9 +143,10 @@ def run_trial(graph: Graph, trial: int, settings: TrialSettings) -> TrialResult:
     tasks = TaskSampler(graph.labels, split.test, settings.shape, asked=split.asked).draw(
         settings.num_tasks, numpy_generator(trial, "test tasks")
     )
-    visible, visible_split = hide_labels(graph, split)
-    method = new_trial_method(settings, graph.name, trial).fit(visible, split=visible_split)
-    scores = np.asarray(method.score_tasks(tasks))
+    drawing = time.perf_counter() - started
+    fit = (last_fit or LastFit())(graph, trial, settings, split)
+    started = time.perf_counter()
+    scores = np.asarray(fit.method.score_tasks(tasks))
     if not np.isfinite(scores).all():
         raise TrainingError(
             f"the scores of {settings.method} are not finite in trial {trial} of {graph.name!r}: "
@@ -116,9 +155,9 @@ def run_trial(graph: Graph, trial: int, settings: TrialSettings) -> TrialResult:
     return TrialResult(
         trial=trial,
         **mean_scores(scores, tasks),
-        seconds=round(time.perf_counter() - started, 2),
-        steps=method.num_steps_,
-        memory_gb=round(peak_so_far() / 1e9, 3),
+        seconds=round(drawing + fit.seconds + time.perf_counter() - started, 2),
+        steps=fit.method.num_steps_,
+        memory_gb=round(max(fit.peak, peak_so_far()) / 1e9, 3),
     )
 
 

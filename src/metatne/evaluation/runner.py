@@ -18,6 +18,7 @@ from metatne.config import hash_settings
 from metatne.device import one_thread
 from metatne.errors import MAX_SHOWN, InputError, MetaTNEError, RunError
 from metatne.evaluation.protocol import (
+    LastFit,
     TrialResult,
     TrialSettings,
     new_trial_method,
@@ -85,6 +86,7 @@ def run_trials(
     Trials that fail are told of when all others have ended.
     """
     _open.cache_clear()  # a graph may have been replaced since the last call
+    _last_fit.forget()
     keys = [_row_key(trial) for trial in trials]
     done = {trial_key(row): row for row in results.rows()}
     missing = [place for place, key in enumerate(keys) if trial_key(key) not in done]
@@ -114,6 +116,10 @@ def _failed(failures: list[tuple[Row, MetaTNEError]], *, num_run: int) -> MetaTN
         f"Trial {key['trial']} of {key['method']}: {first}"
     )
     return InputError(text) if isinstance(first, InputError) else RunError(text)
+
+
+_last_fit = LastFit()
+"""Of this process, whose trials follow each other."""
 
 
 def local_engine(jobs: int) -> Engine:
@@ -149,7 +155,8 @@ def run_one(trial: Trial) -> Outcome:
     """A trial here and now; its graph is opened once a process."""
     try:
         with one_thread():
-            return run_trial(_open(trial.reference, trial.data_dir), trial.number, trial.settings)
+            graph = _open(trial.reference, trial.data_dir)
+            return run_trial(graph, trial.number, trial.settings, last_fit=_last_fit)
     except MetaTNEError as error:
         return error
 
