@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -288,3 +289,12 @@ def test_no_node_left_to_rank(sociable: MetaTNE) -> None:
     table = sociable.rank(positives=names[:4], negatives=names[4:])
     assert len(table) == 0
     assert list(table.columns) == ["node", "probability", "rank"]
+
+
+def test_the_default_head_does_not_resume(planted: Graph, tmp_path: Path) -> None:
+    """A checkpoint of the paper's head is not passed over, and stays."""
+    checkpoint = tmp_path / "checkpoint"
+    checkpoint.write_text("of another training")
+    with pytest.raises(ConfigError, match="keeps no checkpoint"):
+        MetaTNE().fit(planted, checkpoint=checkpoint, resume=True)
+    assert checkpoint.exists()

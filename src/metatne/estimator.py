@@ -27,8 +27,14 @@ from metatne.evidence.model import EvidenceModel
 from metatne.evidence.reasons import block_names, explain, relate, suggest
 from metatne.graph.store import Graph
 from metatne.model import MetaTNENetwork
-from metatne.prediction.ranking import rank_table, score_candidates, weak_negatives
-from metatne.prediction.support import NodeId, Support, resolve_candidates, resolve_support
+from metatne.prediction.ranking import rank_table, score_by, score_candidates, weak_negatives
+from metatne.prediction.support import (
+    NodeId,
+    Support,
+    check_prior,
+    resolve_candidates,
+    resolve_support,
+)
 from metatne.sampling.splits import LabelSplit, split_for_use
 from metatne.sampling.tasks import Tasks, TaskShape
 from metatne.saved import TrainedModel, load_model, save_model
@@ -91,10 +97,11 @@ class MetaTNE:
         """Learn from the graph and its known labels.
 
         Without a `split`, `validation_share` of the labels that tasks can be drawn from are
-        set aside to choose the best step. With a `checkpoint` file the training is saved
-        there now and then. When `should_stop` turns true, it is saved and `Stopped` raised;
-        `resume` goes on from that file and ends with the numbers of an unbroken run.
-        The workers of a `team` all call `fit` alike; the first of them alone saves.
+        set aside to measure, or to choose the best step. The default head learns in seconds, at
+        one go. The rest is for the paper's head: with a `checkpoint` file the training is saved
+        there now and then; when `should_stop` turns true, it is saved and `Stopped` raised;
+        `resume` goes on from that file and ends with the numbers of an unbroken run. The workers
+        of a `team` all call `fit` alike; the first of them alone saves.
         """
         if not isinstance(graph, Graph):
             raise GraphError(
@@ -104,6 +111,12 @@ class MetaTNE:
         if resume and (checkpoint is None or not checkpoint.exists()):
             raise ConfigError(
                 f"resume: there is no checkpoint at {checkpoint}; train without resume"
+            )
+        if self.config.head == "evidence" and resume:
+            raise ConfigError(
+                "resume: the head 'evidence' is learned in seconds and keeps no checkpoint; give "
+                "the settings of the training that was stopped (--preset short or paper), "
+                "or train without resume"
             )
         if self.config.head == "evidence" and team is not None:
             raise ConfigError(
@@ -192,8 +205,7 @@ class MetaTNE:
         trained = self._fitted()
         if top is not None and top < 1:
             raise SupportError(f"top: expected at least 1, found {top}")
-        if prior is not None and not 0 < prior < 1:
-            raise SupportError(f"prior: expected a share between 0 and 1, found {prior}")
+        check_prior(prior)
         support = resolve_support(
             trained.node_ids, positives, negatives if negatives is not None else []
         )
@@ -213,7 +225,7 @@ class MetaTNE:
         node: NodeId | np.integer[Any],
         *,
         positives: Sequence[NodeId],
-        negatives: Sequence[NodeId],
+        negatives: Sequence[NodeId] = (),
         prior: float | None = None,
     ) -> pd.DataFrame:
         """Why the node has its probability: parts that add up to its log-odds.
@@ -221,24 +233,34 @@ class MetaTNE:
         A row for the prior, one for how likely the node is to hold any label, and one for each
         example, with what that adds (`contribution`) and how much of it each block has.
         """
-        model, support = self._evidence_and_support(positives, negatives)
+        check_prior(prior)
+        model, support, sets = self._question(positives, negatives)
         (place,) = resolve_candidates(
             self._fitted().node_ids,
             [node.item() if isinstance(node, np.integer) else node],
             support,
         ).tolist()
-        reasons = explain(model, support.positives, support.negatives, place, prior=prior)
-        names = block_names(model, place)
-        ids = self._fitted().node_ids
-        signs = ["holds it"] * len(support.positives) + ["lacks it"] * len(support.negatives)
-        examples = ids.take(np.concatenate((support.positives, support.negatives)))
-        rows = [
-            {"reason": "prior", "node": None, "contribution": reasons.prior},
-            {"reason": "any label", "node": None, "contribution": reasons.any_label},
+        usable = [negatives for negatives in sets if place not in negatives]
+        found = [explain(model, support.positives, some, place, prior=prior) for some in usable]
+        size = len(support.positives)
+        rows: list[dict[str, Any]] = [
+            {"reason": "prior", "node": None, "contribution": found[0].prior},
+            {
+                "reason": "any label",
+                "node": None,
+                "contribution": float(np.mean([reasons.any_label for reasons in found])),
+            },
         ]
-        for sign, example, parts in zip(signs, examples, reasons.by_support, strict=True):
-            row = {"reason": sign, "node": example, "contribution": float(parts.sum())}
-            rows.append(row | dict(zip(names, parts.tolist(), strict=True)))
+        told = [
+            ("holds it", support.positives, np.sum([r.by_support[:size] for r in found], axis=0))
+        ]
+        lacks = "lacks it" if len(support.negatives) else "was drawn to stand for the others"
+        told += [(lacks, some, r.by_support[size:]) for some, r in zip(usable, found, strict=True)]
+        for reason, nodes, parts in told:
+            for name, part in zip(self._fitted().node_ids.take(nodes), parts, strict=True):
+                shares = dict(zip(block_names(model, place), part / len(found), strict=True))
+                total = float(part.sum()) / len(found)
+                rows.append({"reason": reason, "node": name, "contribution": total} | shares)
         return pd.DataFrame(rows)
 
     def relate(
@@ -248,8 +270,8 @@ class MetaTNE:
 
         The weight is the log evidence that holding the known label, or having it around, adds.
         """
-        model, support = self._evidence_and_support(positives, negatives)
-        weights = relate(model, support.positives, support.negatives).weights
+        model, support, sets = self._question(positives, negatives)
+        weights = np.mean([relate(model, support.positives, some) for some in sets], axis=0)
         table = pd.DataFrame({"label": list(model.label_names), "weight": weights})
         return table.sort_values("weight", ascending=False, kind="stable", ignore_index=True)
 
@@ -265,12 +287,13 @@ class MetaTNE:
         """The nodes to label next: those that would help most, most helpful first."""
         if number < 1:
             raise SupportError(f"number: expected at least 1, found {number}")
-        model, support = self._evidence_and_support(positives, negatives)
+        check_prior(prior)
+        model, support, sets = self._question(positives, negatives)
         ids = self._fitted().node_ids
         nodes = resolve_candidates(ids, candidates, support)
-        chosen = suggest(
-            model, support.positives, support.negatives, nodes, number=number, prior=prior
-        )
+        scored = score_by(model, support.positives, sets, nodes, prior=prior)
+        assert scored.thresholds is not None
+        chosen = suggest(model, nodes, scored.logits - scored.thresholds, number=number)
         found: list[NodeId] = ids.take(chosen)
         return found
 
@@ -302,10 +325,13 @@ class MetaTNE:
             )
         return scorer
 
-    def _evidence_and_support(
+    def _question(
         self, positives: Sequence[NodeId], negatives: Sequence[NodeId]
-    ) -> tuple[EvidenceModel, Support]:
-        """The model, and the examples by position; weak negatives stand in where none are given."""
+    ) -> tuple[EvidenceModel, Support, list[np.ndarray]]:
+        """The model, the examples by position, and the sets of negatives to score against.
+
+        That is the given ones, or weak ones where none are given, as in `rank`.
+        """
         model, trained = self._evidence(), self._fitted()
         support = resolve_support(trained.node_ids, positives, negatives)
         weak = weak_negatives(
@@ -314,7 +340,7 @@ class MetaTNE:
             size=trained.config.negatives,
             seed=trained.config.seed,
         )
-        return model, replace(support, negatives=weak[0]) if weak else support
+        return model, support, list(weak) or [support.negatives]
 
     def score_tasks(self, tasks: Tasks) -> Float32[np.ndarray, "task query"]:
         """Log-odds of every query of every task; above 0 the node is taken to hold the label."""

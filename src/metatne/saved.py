@@ -106,7 +106,7 @@ def load_model(path: Path, *, device: str = "auto") -> TrainedModel:
     try:
         names = header.get("label_columns", [])
         scorer = _scorer_of(weights, config, names, len(node_ids), device)
-    except (RuntimeError, KeyError, ValueError, TypeError) as error:
+    except (RuntimeError, KeyError, ValueError, TypeError, IndexError) as error:
         raise _broken(path / WEIGHTS, f"it does not fit the settings: {error}") from error
     return TrainedModel(
         scorer=scorer,

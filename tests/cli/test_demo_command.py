@@ -138,7 +138,7 @@ def test_a_model_with_other_settings_is_trained_again(run: Run, packages: Graph)
     run("demo", "--label", TAG)
     directory = Path("demo/game-[chess]:cat:-go")
     visible = [label for label in range(6) if label != packages.labels.position(TAG)]
-    graph = packages.with_labels(packages.labels.select(visible))
+    graph = packages.with_labels(packages.labels.before_others(visible))
     MetaTNE(**(TINY | {"num_steps": 10})).fit(graph).save(directory, overwrite=True)
     done = run("demo", "--label", TAG)
     assert done.code == 0

@@ -9,12 +9,15 @@ from sklearn.kernel_ridge import KernelRidge
 
 from metatne.config import Config
 from metatne.estimator import MetaTNE
-from metatne.evidence.calibration import Scored, best_threshold, calibrate, probability
-from metatne.evidence.fitting import fit_evidence
+from metatne.evidence.calibration import Scored, best_threshold, calibrate
+from metatne.evidence.description import describe
+from metatne.evidence.fitting import _still_annotated, fit_evidence
 from metatne.evidence.head import EvidenceHead
 from metatne.evidence.model import EvidenceModel
 from metatne.evidence.storage import from_tensors, to_tensors
+from metatne.graph.labels import Labels
 from metatne.graph.planted import planted_graph
+from metatne.graph.raw import HOLDS
 from metatne.graph.store import Graph
 from metatne.metrics import f1, roc_auc
 from metatne.sampling.splits import LabelSplit
@@ -147,13 +150,12 @@ def test_probabilities_are_calibrated_for_a_prior() -> None:
     calibration = calibrate([Scored(10, 20, scores, truth)])
     evidence = calibration.evidence(np.array([-1.0, 0.0, 1.5]), 10, 20)
     np.testing.assert_allclose(evidence, [-2.0, 0.0, 3.0], atol=0.2)  # 2 x, for these two normals
-    np.testing.assert_allclose(probability(np.array([0.0, 3.0]), 0.1), [0.1, 0.6906], atol=1e-3)
 
 
 def test_the_threshold_is_that_of_the_best_f1() -> None:
     generator = np.random.default_rng(6)
     of_holders, of_others = generator.normal(1, 1, 500), generator.normal(-1, 1, 500)
-    for prior in (0.05, 0.3, 0.7):
+    for prior in (0.1, 0.3, 0.7):
         best = best_threshold(of_holders, of_others, prior)
 
         def score(threshold: float, prior: float = prior) -> float:
@@ -168,6 +170,39 @@ def test_rarer_labels_need_more_evidence(model: EvidenceModel) -> None:
     needed = [model.annotated.calibration.threshold(5, 8, prior) for prior in (0.4, 0.1, 0.01)]
     assert needed[0] <= needed[1] <= needed[2]
     assert needed[0] < needed[2]
+
+
+def test_of_a_very_rare_label_few_are_called_holders() -> None:
+    """Where no score of the others is so high, the odds say how many of them there would be."""
+    generator = np.random.default_rng(6)
+    of_holders, of_others = generator.normal(2, 2, 500), generator.normal(-2, 2, 500)
+    needed = best_threshold(of_holders, of_others, 1e-6)
+    assert needed > of_others.max() + 2
+
+
+def test_beyond_the_shapes_seen_nothing_is_extrapolated(model: EvidenceModel) -> None:
+    calibration = model.annotated.calibration
+    most = np.max(calibration.shapes, axis=0)
+    assert calibration.slope(5_000, 10_000) == calibration.slope(*most.tolist())
+    assert calibration.slope(1, 1) > 0
+
+
+def test_one_example_of_a_sign_says_nothing_of_its_error(model: EvidenceModel) -> None:
+    found = model.score_nodes(np.array([1]), np.array([2, 3]), np.arange(10, 20))
+    assert np.isinf(found.error).all()
+    assert np.isfinite(found.evidence).all()
+
+
+def test_parts_that_are_left_out_say_nothing(graph: Graph) -> None:
+    config = Config(**SETTINGS | {"head_without": ("own labels", "level"), "head_steps": 5})
+    expert = fit_evidence(graph, SPLIT, config)[0].annotated
+    width = len(expert.encoding.means[0])
+    assert expert.head.level == 0
+    assert expert.head.log_weights[:2].max() < -40
+    assert expert.head.log_weights[2:].min() > -10
+    assert not expert.head.by_column[:width].any()
+    assert expert.head.by_column[width:].any()
+    assert not expert.head.by_trait[:2].any()
 
 
 # As users meet it.
@@ -191,3 +226,24 @@ def test_the_same_seed_gives_the_same_model(graph: Graph) -> None:
     first, second = (MetaTNE(**SETTINGS).fit(graph) for _ in range(2))
     question = {"positives": ["1", "2", "3"], "negatives": ["7", "9"]}
     assert first.rank(**question).equals(second.rank(**question))
+
+
+def test_nodes_known_by_what_they_hold_do_not_tell_on_themselves(graph: Graph) -> None:
+    """Where only holders are annotated, a task's holders all hold something else as well."""
+    holds_some = np.zeros(graph.num_nodes, dtype=bool)
+    holds_some[graph.labels.holds.nodes] = True
+    labels = Labels(
+        graph.labels.names, graph.num_nodes, graph.labels.holds, unannotated=~holds_some
+    )
+    assert labels.is_known_by_holding
+    visible = labels.before_others(SPLIT.known)
+    held = graph.labels.table(SPLIT.known) == HOLDS
+    np.testing.assert_array_equal(visible.unannotated, ~held.any(axis=1))
+    told = graph.with_labels(labels)
+    description = describe(told, SPLIT.known, seed=0)
+    drawn = _still_annotated(labels, description)
+    for label in SPLIT.known.tolist():
+        assert (held[drawn.holders(label)].sum(axis=1) > 1).all()
+    for label in SPLIT.validation.tolist():
+        assert held[drawn.holders(label)].any(axis=1).all()
+    fit_evidence(told, SPLIT, Config(**SETTINGS))

@@ -56,6 +56,19 @@ def test_contributions_add_up_to_the_log_odds(
         np.testing.assert_allclose(parts.sum(axis=1), reasons["contribution"][2:], rtol=1e-6)
 
 
+def test_without_negatives_too(model: MetaTNE, examples: dict[str, list[str | int]]) -> None:
+    """Drawn nodes stand in, as in the ranking, and can be explained themselves."""
+    positives = examples["positives"]
+    ranking = model.rank(positives=positives)
+    drawn = ranking.attrs["weak_negatives"]
+    chances = ranking.set_index("node")["probability"]
+    for node in (ranking["node"][0], drawn[0]):
+        reasons = model.explain(node, positives=positives)
+        assert reasons["contribution"].sum() == pytest.approx(logit(chances[node]), abs=1e-3)
+    assert len(model.relate(positives=positives)) == len(model.relate(**examples))
+    assert len(model.suggest(4, positives=positives)) == 4
+
+
 def test_of_the_reasons_positives_pull_the_first(
     model: MetaTNE, examples: dict[str, list[str | int]]
 ) -> None:

@@ -69,7 +69,7 @@ def demo(
 def _train_without(graph: Graph, held_out: int, directory: Path) -> MetaTNE:
     """A model that has never seen the label; one trained by an earlier call is taken again."""
     others = [label for label in range(graph.labels.num_labels) if label != held_out]
-    visible = graph.with_labels(graph.labels.select(others))
+    visible = graph.with_labels(graph.labels.before_others(others))
     if directory.exists():
         try:
             model = MetaTNE.load(directory, graph=visible)

@@ -28,7 +28,12 @@ from metatne.errors import ModelFormatError, RunError, SupportError
 from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
 from metatne.prediction.ranking import ranked_columns, score_by, weak_negatives
-from metatne.prediction.support import NodeId, resolve_candidates, resolve_support
+from metatne.prediction.support import (
+    NodeId,
+    check_prior,
+    resolve_candidates,
+    resolve_support,
+)
 from metatne.saved import HEADER, TrainedModel, load_model
 from metatne.scoring import nodes_per_piece
 from metatne.storage import new_directory
@@ -120,6 +125,7 @@ def prepare_question(
 ) -> PreparedQuestion:
     """What `MetaTNE.load(model, graph=graph).rank(…)` would rank, checked; needs no Ray yet."""
     trained = MetaTNE.load(model, graph=graph).trained_
+    check_prior(prior)
     support = resolve_support(trained.node_ids, positives, negatives)
     weak = weak_negatives(
         support,

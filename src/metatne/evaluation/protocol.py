@@ -215,7 +215,7 @@ def hide_labels(graph: Graph, split: LabelSplit) -> tuple[Graph, LabelSplit]:
         test=np.empty(0, dtype=np.int64),
         asked=split.asked,
     )
-    labels = graph.labels.select(kept)
+    labels = graph.labels.before_others(kept)
     if split.asked is not None:
         labels = labels.forget(visible_split.known, split.asked)
     return graph.with_labels(labels), visible_split

@@ -19,7 +19,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 NUM_THRESHOLDS = 512
+LEAST_SLOPE = 1e-3
 PENALTY = 1e-3
+FEW = 3
 
 
 class Scored(NamedTuple):
@@ -46,13 +48,18 @@ class Calibration:
         self, scores: Float[np.ndarray, "*any"], positives: int, negatives: int
     ) -> Float64[np.ndarray, "*any"]:
         """Log evidence of scores that so many supports gave."""
-        sizes = _sizes(positives, negatives)
-        slope = max(float(np.dot(self.slopes, sizes)), 1e-3)  # more score is never less evidence
-        return np.asarray(slope * scores.astype(np.float64) + np.dot(self.intercepts, sizes))
+        level = np.dot(self.intercepts, self._sizes(positives, negatives))
+        return np.asarray(self.slope(positives, negatives) * scores.astype(np.float64) + level)
 
     def slope(self, positives: int, negatives: int) -> float:
-        """Evidence of a unit of score."""
-        return max(float(np.dot(self.slopes, _sizes(positives, negatives))), 1e-3)
+        """Evidence of a unit of score; more score is never less evidence."""
+        return max(float(np.dot(self.slopes, self._sizes(positives, negatives))), LEAST_SLOPE)
+
+    def _sizes(self, positives: int, negatives: int) -> tuple[float, float, float]:
+        """Those of the nearest numbers of supports that scores were read at."""
+        low, high = np.min(self.shapes, axis=0), np.max(self.shapes, axis=0)
+        inside = np.clip((positives, negatives), low, high)
+        return _sizes(int(inside[0]), int(inside[1]))
 
     def threshold(self, positives: int, negatives: int, prior: float) -> float:
         """The log evidence from which on a node is taken to hold the label: best F1.
@@ -77,7 +84,13 @@ def best_threshold(
     found = 1 - np.searchsorted(np.sort(of_holders), steps) / len(of_holders)
     wrong = 1 - np.searchsorted(np.sort(of_others), steps) / len(of_others)
     f1 = 2 * prior * found / (prior + prior * found + (1 - prior) * wrong)
-    return float(steps[int(np.argmax(f1))])
+    best = int(np.argmax(f1))
+    if wrong[best] * len(of_others) >= FEW:
+        return float(steps[best])
+    # Too few of the others score so high to say how many: of calibrated probabilities, those
+    # above half of the best F1 are for the label.
+    needed = float(logit(max(f1[best], 1e-6) / 2) - logit(prior))
+    return max(float(steps[best]), needed)
 
 
 def calibrate(groups: Sequence[Scored]) -> Calibration:
@@ -94,20 +107,15 @@ def calibrate(groups: Sequence[Scored]) -> Calibration:
     found = _logistic(np.concatenate(rows), np.concatenate(truth), np.concatenate(weights))
     slopes, intercepts = tuple(found[:3].tolist()), tuple(found[3:].tolist())
     nothing = np.zeros((0, 0))
-    plain = Calibration(slopes, intercepts, (), nothing, nothing)
+    shapes = tuple((group.positives, group.negatives) for group in groups)
+    plain = Calibration(slopes, intercepts, shapes, nothing, nothing)
     levels = (np.arange(NUM_THRESHOLDS) + 0.5) / NUM_THRESHOLDS
     of_holders, of_others = [], []
     for group in groups:
         evidence = plain.evidence(group.scores, group.positives, group.negatives)
         of_holders.append(np.quantile(evidence[group.truth], levels))
         of_others.append(np.quantile(evidence[~group.truth], levels))
-    shapes = tuple((group.positives, group.negatives) for group in groups)
     return Calibration(slopes, intercepts, shapes, np.stack(of_holders), np.stack(of_others))
-
-
-def probability(evidence: Float[np.ndarray, "*any"], prior: float) -> Float64[np.ndarray, "*any"]:
-    """What the evidence makes of the prior."""
-    return np.asarray(expit(evidence + logit(prior)))
 
 
 def _sizes(positives: int, negatives: int) -> tuple[float, float, float]:

@@ -97,6 +97,9 @@ class Description:
     around_known: Float32[np.ndarray, " node"]
     """Share of the neighbours whose labels are known."""
 
+    share: Float32[np.ndarray, " column"]
+    """Of the nodes of which it is known, those that hold the label."""
+
     rarity: Float32[np.ndarray, " column"]
     """What a held label counts: the inverse root of the share of nodes that hold it."""
 
@@ -134,7 +137,7 @@ class Description:
         width = np.sqrt(max(len(self.columns), 1))
         degree = self.degree[nodes]
         traits = (
-            (held == 0) & is_annotated,
+            (held == 0) & is_annotated,  # of what is known
             np.log1p(held),
             degree,
             degree**2 - 1,
@@ -146,7 +149,10 @@ class Description:
 
     def _table(self, name: str, nodes: Nodes) -> Float32[np.ndarray, "task token column"]:
         if name == "held":
-            return np.asarray((self.states[nodes] == HOLDS) * self.rarity)
+            states = self.states[nodes]
+            # What is unknown is taken to be as common as among the others: neither for nor against.
+            held = np.where(states == UNKNOWN, self.share, states == HOLDS)
+            return np.asarray(held * self.rarity)
         table: np.ndarray = (
             self.around[int(name.removeprefix("around")) - 1]
             if name.startswith("around")
@@ -186,6 +192,8 @@ def describe(
     states = graph.labels.table(columns)
     if hidden is not None:
         states[hidden] = UNKNOWN
+    if graph.labels.is_known_by_holding:  # what holds none of these is known by another label
+        states[~(states == HOLDS).any(axis=1)] = UNKNOWN
     none = np.empty(0, dtype=np.int64)
     if place is None:
         dim = min(STRUCTURE_DIM, max(graph.num_nodes - 1, 1))
@@ -208,6 +216,7 @@ def describe(
         expected=rounded(expected_labels(place, around, states, share) * rarity),
         degree=_standardised(np.log1p(graph.degrees.astype(np.float64))),
         around_known=around_known[:, 0],
+        share=share.astype(np.float32),
         rarity=rarity,
     )
 

@@ -21,6 +21,8 @@ from metatne.evidence.learning import (
     masked_columns,
 )
 from metatne.evidence.model import EvidenceModel, Expert, raw_scores
+from metatne.graph.labels import LabelPairs, Labels
+from metatne.graph.raw import HOLDS
 from metatne.graph.store import Graph
 from metatne.metrics import average_precision, f1, roc_auc
 from metatne.sampling.splits import LabelSplit
@@ -51,6 +53,9 @@ class _Source(NamedTuple):
     """Where tasks come from: labels, the nodes that are asked about, and what is known then."""
 
     description: Description
+    told: Labels
+    """From which tasks are drawn."""
+
     labels: Int64[np.ndarray, " label"]
     asked: Bool[np.ndarray, " node"] | None
 
@@ -68,11 +73,13 @@ def fit_evidence(
     hidden = _hidden_nodes(full, config.seed)
     partial = describe(graph, split.known, seed=config.seed, hidden=hidden, place=full.place)
     asked = split.asked
-    seen = _Source(full, split.known, None)
-    unseen = _Source(partial, split.known, hidden)
+    seen = _Source(full, _still_annotated(graph.labels, full), split.known, None)
+    unseen = _Source(partial, graph.labels, split.known, hidden)
     if not _has_tasks(graph, unseen, config):  # a graph too small to hide nodes of
         unseen = seen
     validation = seen._replace(labels=split.validation, asked=asked)
+    if asked is not None:
+        validation = validation._replace(told=graph.labels)
     experts: dict[str, Expert] = {}
     measured = None
     for name, training, more in (
@@ -89,7 +96,8 @@ def fit_evidence(
         learned = _learn(graph, encoding, full, sources, config, should_stop)
         experts[name] = _calibrated(graph, encoding, learned.head, sources, config)
     assert measured is not None
-    shares = graph.labels.holds.counts[split.known] / max(graph.num_nodes, 1)
+    labels = graph.labels
+    shares = [len(labels.holders(y)) / max(labels.num_known(y), 1) for y in split.known.tolist()]
     model = EvidenceModel(
         description=full,
         annotated=experts["annotated"],
@@ -98,6 +106,34 @@ def fit_evidence(
         typical_share=float(np.clip(np.median(shares), 1 / max(graph.num_nodes, 2), 0.5)),
     )
     return model, measured._replace(seconds=time.perf_counter() - started)
+
+
+def _still_annotated(labels: Labels, description: Description) -> Labels:
+    """The labels without pairs that tell on themselves, where nodes are known by what they hold.
+
+    A node that holds nothing but a task's label would be the only kind to be annotated and hold
+    nothing, once that label is masked; of a novel label, such a node is not annotated at all.
+    """
+    if not labels.is_known_by_holding:
+        return labels
+    holds = labels.holds
+    is_column = np.zeros(labels.num_labels, dtype=bool)
+    is_column[description.columns] = True
+    count = (description.states == HOLDS).sum(axis=1)
+    others = count[holds.nodes] - is_column[holds.pair_labels]
+    left = others > 0
+    unknown_labels, unknown_nodes = holds.pair_labels[~left], holds.nodes[~left]
+    if labels.unknown is not None:
+        unknown_labels = np.concatenate((unknown_labels, labels.unknown.pair_labels))
+        unknown_nodes = np.concatenate((unknown_nodes, labels.unknown.nodes))
+    size = labels.num_labels, labels.num_nodes
+    return Labels(
+        labels.names,
+        labels.num_nodes,
+        LabelPairs.of(holds.pair_labels[left], holds.nodes[left], *size),
+        unknown=LabelPairs.of(unknown_labels, unknown_nodes, *size),
+        unannotated=count == 0,
+    )
 
 
 class _Learned(NamedTuple):
@@ -220,7 +256,7 @@ def _masked(source: _Source, tasks: Tasks) -> Int64[np.ndarray, " task"]:
 def _draw(
     graph: Graph, source: _Source, shape: TaskShape, count: int, seed: int, purpose: str
 ) -> Tasks:
-    sampler = TaskSampler(graph.labels, source.labels, shape, asked=source.asked)
+    sampler = TaskSampler(source.told, source.labels, shape, asked=source.asked)
     return sampler.draw(count, numpy_generator(seed, purpose))
 
 
@@ -228,7 +264,7 @@ def _has_tasks(
     graph: Graph, source: _Source, config: Config, shape: TaskShape | None = None
 ) -> bool:
     return (
-        len(usable_labels(graph.labels, source.labels, shape or _shape(config), asked=source.asked))
+        len(usable_labels(source.told, source.labels, shape or _shape(config), asked=source.asked))
         > 0
     )
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -144,20 +145,32 @@ class EvidenceHead(nn.Module):
         self.by_trait = nn.Parameter(torch.zeros(num_traits))
         self.by_column = nn.Parameter(torch.zeros(num_prior_columns))
 
-    def leave_out(self, parts: Sequence[HeadPart], blocks: Sequence[Block]) -> None:
-        """Do without some parts, now and while learning."""
-        kept = torch.tensor([float(block.part not in parts) for block in blocks])
+    def leave_out(self, parts: Sequence[HeadPart], encoding: Encoding) -> None:
+        """Do without some parts, now and while learning: with the blocks of a part goes what the
+        prior has of their columns and traits.
+        """
+        if not parts:
+            return
+        is_kept = [float(block.part not in parts) for block in encoding.blocks]
+        of_blocks = torch.tensor(is_kept)
+        of_columns = torch.cat(
+            [torch.full((len(encoding.means[b]),), is_kept[b]) for b in encoding.of_prior]
+        )
+        of_traits = torch.ones_like(self.by_trait)
+        if encoding.with_own_labels and "own labels" in parts:
+            of_traits[:OWN_TRAITS] = 0
+        of_level = torch.tensor(float("level" not in parts))
         with torch.no_grad():
-            self.log_weights.copy_(torch.where(kept > 0, self.log_weights, NOTHING))
-            for part, parameter in (
-                ("traits", self.by_trait),
-                ("columns", self.by_column),
-                ("level", self.level),
-            ):
-                if part in parts:
-                    parameter.zero_()
-                    parameter.requires_grad_(False)
-        self.log_weights.register_hook(lambda gradient: gradient * kept)  # type: ignore[no-untyped-call]
+            self.log_weights.copy_(torch.where(of_blocks > 0, self.log_weights, NOTHING))
+            self.level.mul_(of_level)
+        for parameter, kept in (
+            (self.log_weights, of_blocks),
+            (self.by_column, of_columns * ("columns" not in parts)),
+            (self.by_trait, of_traits * ("traits" not in parts)),
+            (self.level, of_level),
+        ):
+            # Without a gradient a number stays as it is: of the prior, at 0.
+            parameter.register_hook(partial(torch.mul, kept))  # type: ignore[no-untyped-call]
 
     def forward(
         self,

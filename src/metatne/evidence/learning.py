@@ -21,7 +21,8 @@ from metatne.seeding import numpy_generator
 SHARPNESS = 4.0
 """Of the ranking loss: how soon a gap between two scores is large enough."""
 
-TASKS_AT_A_TIME = 100
+PRODUCTS_AT_A_TIME = 5_000_000
+"""Of a node and a support, for each of the blocks."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,9 @@ def make_episodes(
     supports = np.concatenate((tasks.positives, tasks.negatives), axis=1)
     nodes = np.concatenate((supports, tasks.queries), axis=1)
     parts = []
-    for start in range(0, len(tasks), TASKS_AT_A_TIME):
-        some = slice(start, start + TASKS_AT_A_TIME)
+    size = tasks_at_a_time(tasks)
+    for start in range(0, len(tasks), size):
+        some = slice(start, start + size)
         encoded = encoding(description, nodes[some], masked[some])
         rows = encoded.for_prior(encoding.of_prior)
         parts.append((encoded.products(supports.shape[1]), encoded.traits, rows))
@@ -74,6 +76,12 @@ def make_episodes(
         num_positives=tasks.positives.shape[1],
         num_query_positives=int(tasks.is_positive[0].sum()),
     )
+
+
+def tasks_at_a_time(tasks: Tasks) -> int:
+    """So many that their products fit."""
+    supports = tasks.positives.shape[1] + tasks.negatives.shape[1]
+    return int(max(1, PRODUCTS_AT_A_TIME // (supports * (supports + tasks.queries.shape[1]))))
 
 
 def masked_columns(
@@ -105,9 +113,8 @@ def learn_head(
     Every step takes an equal share of its tasks from each pool.
     """
     head = new_head(encoding, description)
-    head.leave_out(without, encoding.blocks)
-    learned = [parameter for parameter in head.parameters() if parameter.requires_grad]
-    optimiser = torch.optim.Adam(learned, lr=rate)
+    head.leave_out(without, encoding)
+    optimiser = torch.optim.Adam(head.parameters(), lr=rate)
     generator = numpy_generator(seed, "head steps")
     value = 0.0
     for step in range(num_steps):
@@ -119,7 +126,11 @@ def learn_head(
         for pool in pools:
             chosen = generator.integers(len(pool), size=max(1, tasks_per_step // len(pools)))
             some = pool.draw(chosen)
-            loss = loss + _ranking_loss(some.scores(head), some.num_query_positives) / len(pools)
+            try:
+                scores = some.scores(head)
+            except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
+                scores = torch.full((1, some.num_query_positives + 1), torch.nan)
+            loss = loss + _ranking_loss(scores, some.num_query_positives) / len(pools)
         value = loss.item()
         if not np.isfinite(value):
             raise TrainingError(

@@ -14,10 +14,11 @@ import torch
 from jaxtyping import Float, Float32, Float64, Int64
 from torch import Tensor
 
+from metatne.device import one_thread
 from metatne.evidence.calibration import Calibration
 from metatne.evidence.description import NO_LABEL, Description
 from metatne.evidence.head import Adapted, Encoding, EvidenceHead
-from metatne.evidence.learning import TASKS_AT_A_TIME, make_episodes
+from metatne.evidence.learning import make_episodes, tasks_at_a_time
 from metatne.parallel import in_threads
 from metatne.sampling.tasks import Tasks
 
@@ -72,6 +73,7 @@ class EvidenceModel:
     typical_share: float
     """Share of nodes that hold a known label, the median: the prior where nobody gives one."""
 
+    @one_thread()
     def score_tasks(self, tasks: Tasks) -> Float32[np.ndarray, "task query"]:
         """Log evidence of every query less what a decision needs; the prior is the supports'."""
         positives, negatives = tasks.positives.shape[1], tasks.negatives.shape[1]
@@ -91,6 +93,7 @@ class EvidenceModel:
             scores[places] = (evidence - needed)[places]
         return scores
 
+    @one_thread()
     def score_nodes(
         self,
         positives: Int64[np.ndarray, " positive"],
@@ -175,8 +178,9 @@ def raw_scores(
     """What the head says of every query, before it is read as evidence."""
     hidden = _nobody(len(tasks)) if masked is None else masked
     scores = []
-    for start in range(0, len(tasks), TASKS_AT_A_TIME):
-        some = slice(start, start + TASKS_AT_A_TIME)
+    size = tasks_at_a_time(tasks)
+    for start in range(0, len(tasks), size):
+        some = slice(start, start + size)
         episodes = make_episodes(expert.encoding, description, tasks[some], hidden[some])
         with torch.no_grad():
             scores.append(episodes.scores(expert.head).numpy())
@@ -201,15 +205,19 @@ def _prior_columns(expert: Expert) -> list[tuple[int, Float[Tensor, " _"]]]:
 
 
 def _left_out(num_supports: int, num_positives: int) -> list[Int64[np.ndarray, " kept"]]:
-    """The supports without each of some groups; every way keeps a support of each sign given."""
+    """The supports without each of some groups of equal size, or one more; none if a sign has
+    a single support, since nothing then says how much hangs on that.
+    """
+    num_negatives = num_supports - num_positives
+    if num_positives == 1 or num_negatives == 1:
+        return []
     num_groups = min(MAX_GROUPS, num_supports)
     group = np.arange(num_supports) % num_groups
     ways = [np.flatnonzero(group != number) for number in range(num_groups)]
-    has_negatives = num_supports > num_positives
     return [
         way
         for way in ways
-        if (way < num_positives).any() and (not has_negatives or (way >= num_positives).any())
+        if (way < num_positives).any() and (not num_negatives or (way >= num_positives).any())
     ]
 
 
@@ -217,7 +225,7 @@ def _jackknife(scores: Float64[np.ndarray, "node way"]) -> Float64[np.ndarray, "
     left_out = scores[:, 1:]
     num_ways = left_out.shape[1]
     if num_ways < 2:
-        return np.zeros(len(scores))
+        return np.full(len(scores), np.inf)  # nothing to tell it from
     gaps = left_out - left_out.mean(axis=1, keepdims=True)
     error: Float64[np.ndarray, " node"] = np.sqrt(
         (num_ways - 1) / num_ways * np.square(gaps).sum(axis=1)

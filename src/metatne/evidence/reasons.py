@@ -82,19 +82,12 @@ def block_names(model: EvidenceModel, node: int) -> list[str]:
     return [block.name for block in _expert_of(model, node).encoding.blocks]
 
 
-class Relation(NamedTuple):
-    """What known labels add to the log evidence of the nodes that hold them."""
-
-    weights: Float64[np.ndarray, " column"]
-    """For each column of the description: of a holder more than of a node that lacks the label."""
-
-
 def relate(
     model: EvidenceModel,
     positives: Int64[np.ndarray, " positive"],
     negatives: Int64[np.ndarray, " negative"],
-) -> Relation:
-    """How much higher a node scores for holding each known label, itself or around it.
+) -> Float64[np.ndarray, " column"]:
+    """How much more log evidence a node has for holding each known label, itself or around it.
 
     For every column of the label blocks: its weight in the adapted head, times how much larger
     the column is, on average, at holders of the label than at nodes that lack it.
@@ -119,30 +112,27 @@ def relate(
         if block == OWN[0]:
             of_block = of_block - prior  # which is the same for every novel label
         weights += of_block * gap
-    return Relation(expert.calibration.slope(len(positives), len(negatives)) * weights)
+    return expert.calibration.slope(len(positives), len(negatives)) * weights
 
 
 def suggest(
     model: EvidenceModel,
-    positives: Int64[np.ndarray, " positive"],
-    negatives: Int64[np.ndarray, " negative"],
     candidates: Int64[np.ndarray, " node"],
+    margins: Float64[np.ndarray, " node"],
     *,
     number: int,
-    prior: float | None = None,
 ) -> Int64[np.ndarray, " chosen"]:
     """The nodes whose labels would help most: undecided ones, and not all of a kind.
 
-    One by one, the node whose label is least certain; each choice makes those that the head
-    takes for similar less urgent, since it will tell of them as well.
+    `margins` are the log-odds of the candidates less what a decision needs. One by one, the node
+    whose label is least certain; each choice makes those that the head takes for similar less
+    urgent, since it will tell of them as well.
     """
-    share = model.typical_share if prior is None else prior
-    scored = model.score_nodes(positives, negatives, candidates, prior=share)
-    chance = expit(scored.evidence - scored.threshold)
+    chance = expit(margins)
     worth = chance * (1 - chance)
     pool = candidates[np.argsort(-worth, kind="stable")[:MAX_POOL]]
     worth = np.sort(worth)[::-1][:MAX_POOL].copy()
-    expert = model.annotated if model.description.is_annotated[pool].any() else model.unannotated
+    expert = model.annotated if model.description.is_annotated[pool].all() else model.unannotated
     encoded = expert.encoding(model.description, pool[None], np.full(1, NO_LABEL, dtype=np.int64))
     with torch.no_grad():
         weights = expert.head.log_weights.exp().sqrt()

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from metatne.evidence.calibration import Calibration
-from metatne.evidence.description import Description
+from metatne.evidence.description import NUM_HOPS, Description
 from metatne.evidence.head import Encoding, EvidenceHead
 from metatne.evidence.model import EvidenceModel, Expert
 
 Tensors = dict[str, Tensor]
 EXPERTS = ("annotated", "unannotated")
 HALF = ("place", "around", "expected")
-SINGLE = ("degree", "around_known", "rarity")
+SINGLE = ("degree", "around_known", "share", "rarity")
 
 
 def to_tensors(model: EvidenceModel) -> Tensors:
@@ -43,6 +43,7 @@ def from_tensors(tensors: Tensors, label_names: Sequence[str]) -> EvidenceModel:
         **{name: _numpy(tensors[f"description.{name}"].float()) for name in HALF + SINGLE},
         **{name: _numpy(tensors[f"description.{name}"]) for name in ("columns", "states")},
     )
+    _check_sizes(description)
     if len(label_names) != description.states.shape[1]:
         raise ValueError(
             f"{len(label_names)} label names for {description.states.shape[1]} columns"
@@ -54,6 +55,27 @@ def from_tensors(tensors: Tensors, label_names: Sequence[str]) -> EvidenceModel:
         label_names=tuple(label_names),
         typical_share=float(tensors["typical_share"]),
     )
+
+
+def _check_sizes(description: Description) -> None:
+    """Refuse tables that do not belong together, or have what is no number."""
+    nodes, columns = len(description.place), len(description.columns)
+    expected = {
+        "place": (nodes, description.place.shape[-1]),
+        "states": (nodes, columns),
+        "around": (NUM_HOPS, nodes, columns),
+        "expected": (nodes, columns),
+        "degree": (nodes,),
+        "around_known": (nodes,),
+        "share": (columns,),
+        "rarity": (columns,),
+    }
+    for name, shape in expected.items():
+        table = getattr(description, name)
+        if table.shape != shape:
+            raise ValueError(f"{name}: expected the shape {shape}, found {table.shape}")
+        if not np.isfinite(table).all():
+            raise ValueError(f"{name}: expected numbers, found some that are none")
 
 
 def _of_expert(expert: Expert) -> Tensors:
@@ -74,6 +96,8 @@ def _to_expert(tensors: Tensors, with_own_labels: bool) -> Expert:
     scales = tensors["scales"].tolist()
     means = [_numpy(tensors[f"mean.{number}"]) for number in range(len(scales))]
     encoding = Encoding(means, scales, with_own_labels=with_own_labels)
+    if len(scales) != len(encoding.blocks):
+        raise ValueError(f"expected {len(encoding.blocks)} blocks, found {len(scales)}")
     weights = _part(tensors, "head")
     head = EvidenceHead(
         len(weights["log_weights"]), len(weights["by_trait"]), len(weights["by_column"])

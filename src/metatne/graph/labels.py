@@ -279,6 +279,34 @@ class Labels:
             unannotated=self.unannotated,
         )
 
+    @cached_property
+    def is_known_by_holding(self) -> bool:
+        """Whether the nodes that hold a label are the ones that somebody looked at."""
+        if self.unannotated is None or self.lacks is not None:
+            return False
+        holds_some = np.zeros(self.num_nodes, dtype=bool)
+        holds_some[self.holds.nodes] = True
+        return bool((holds_some | self.unannotated).all())
+
+    def before_others(self, labels: Sequence[int] | Integer[np.ndarray, " chosen"]) -> Labels:
+        """Only these labels, as they were known before the others came up.
+
+        Where nodes are known by holding something, those that hold none of these labels were
+        not known then: to leave them annotated would tell that they hold one of the others.
+        """
+        chosen = self.select(labels)
+        if not self.is_known_by_holding:
+            return chosen
+        holds_some = np.zeros(self.num_nodes, dtype=bool)
+        holds_some[chosen.holds.nodes] = True
+        return Labels(
+            chosen.names,
+            self.num_nodes,
+            chosen.holds,
+            unknown=chosen.unknown,
+            unannotated=~holds_some,
+        )
+
     def forget(
         self,
         labels: Sequence[int] | Integer[np.ndarray, " chosen"],

@@ -49,6 +49,12 @@ def resolve_support(
     return support
 
 
+def check_prior(prior: float | None) -> None:
+    """Refuse a share of holders that cannot be one."""
+    if prior is not None and not 0 < prior < 1:
+        raise SupportError(f"prior: expected a share between 0 and 1, found {prior}")
+
+
 def _names(node_ids: NodeIds, nodes: Sequence[int]) -> str:
     shown = ", ".join(repr(name) for name in node_ids.take(nodes[:MAX_SHOWN]))
     return shown if len(nodes) <= MAX_SHOWN else f"{shown} and {len(nodes) - MAX_SHOWN} more"
