@@ -28,7 +28,7 @@ from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape
 @pytest.fixture(scope="module")
 def sociable(friends: Graph) -> MetaTNE:
     """A model of a graph whose ids are names."""
-    tiny = {"dim": 4, "attention_dim": 4, "num_heads": 1, "feedforward_dim": 4}
+    tiny: dict[str, Any] = {"dim": 4, "attention_dim": 4, "num_heads": 1, "feedforward_dim": 4}
     tiny |= {"positives": 1, "negatives": 1, "query_positives": 1, "query_negatives": 1}
     tiny |= {"num_steps": 10, "validation_tasks": 5, "head": "prototypes"}
     return MetaTNE(**tiny, device="cpu").fit(friends)

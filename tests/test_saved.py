@@ -260,5 +260,5 @@ def test_a_model_of_the_first_format_still_loads(copy: Path, fitted: MetaTNE) ->
         del header["config"]["head"]
 
     change_header(copy, make_old)
-    question = {"positives": [1, 2], "negatives": [3]}
+    question: dict[str, Any] = {"positives": [1, 2], "negatives": [3]}
     assert MetaTNE.load(copy).rank(**question).equals(fitted.rank(**question))

@@ -52,7 +52,7 @@ def test_reasons_add_up(run: Run, model: Path, people: list[str]) -> None:
     *parts, total = [float(line.split()[0]) for line in done.out.splitlines()]
     assert sum(parts) == pytest.approx(total, abs=0.01)
     table = MetaTNE.load(model).rank(positives=people[:3], negatives=people[3:6])
-    probability = table.set_index("node").loc[people[7], "probability"]
+    probability = float(table.set_index("node")["probability"].loc[people[7]])
     assert total == pytest.approx(logit(probability), abs=0.01)
     assert "4 other examples" in done.out
     done = run("explain", model, "--node", people[0], *examples(people))

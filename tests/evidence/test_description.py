@@ -87,8 +87,7 @@ def test_hidden_nodes_lose_their_labels_everywhere(graph: Graph) -> None:
 def test_unknown_is_not_negative() -> None:
     """A neighbour of whom nothing is known counts neither for nor against a label."""
     edges = [("a", "b"), ("c", "d"), ("e", "f")]
-    states = {"x": {"a": HOLDS, "c": UNKNOWN}, "y": {"e": HOLDS}}
-    graph = hand_made(edges, states)
+    graph = hand_made(edges, {"x": {"a": HOLDS, "c": UNKNOWN}, "y": {"e": HOLDS}})
     description = describe(graph, np.arange(2), seed=0)
     x = int(np.flatnonzero(description.columns == 0)[0])
     of_b, of_d, of_f = description.around[0, [1, 3, 5], x]

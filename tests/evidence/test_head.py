@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -25,7 +27,7 @@ from metatne.sampling.tasks import TaskSampler, TaskShape
 from metatne.seeding import numpy_generator
 
 SPLIT = LabelSplit(np.arange(12), np.arange(12, 16), np.arange(16, 20))
-SETTINGS = {"positives": 5, "negatives": 8, "head_steps": 60, "head_tasks": 100}
+SETTINGS: dict[str, Any] = {"positives": 5, "negatives": 8, "head_steps": 60, "head_tasks": 100}
 SETTINGS |= {"validation_tasks": 60, "seed": 3}
 
 
@@ -161,7 +163,7 @@ def test_the_threshold_is_that_of_the_best_f1() -> None:
         def score(threshold: float, prior: float = prior) -> float:
             found = (of_holders >= threshold).mean()
             wrong = (of_others >= threshold).mean()
-            return 2 * prior * found / (prior + prior * found + (1 - prior) * wrong)
+            return float(2 * prior * found / (prior + prior * found + (1 - prior) * wrong))
 
         assert all(score(best) >= score(best + step) - 1e-12 for step in np.linspace(-2, 2, 81))
 
@@ -224,7 +226,7 @@ def test_the_ranking_has_intervals_and_decisions(graph: Graph) -> None:
 
 def test_the_same_seed_gives_the_same_model(graph: Graph) -> None:
     first, second = (MetaTNE(**SETTINGS).fit(graph) for _ in range(2))
-    question = {"positives": ["1", "2", "3"], "negatives": ["7", "9"]}
+    question: dict[str, Any] = {"positives": ["1", "2", "3"], "negatives": ["7", "9"]}
     assert first.rank(**question).equals(second.rank(**question))
 
 

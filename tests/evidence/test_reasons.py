@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import logit
@@ -13,7 +15,7 @@ from metatne.graph.planted import planted_graph
 from metatne.graph.store import Graph
 from metatne.metrics import roc_auc
 
-SETTINGS = {"positives": 5, "negatives": 8, "head_steps": 60, "head_tasks": 100}
+SETTINGS: dict[str, Any] = {"positives": 5, "negatives": 8, "head_steps": 60, "head_tasks": 100}
 SETTINGS |= {"validation_tasks": 60, "seed": 3}
 NOVEL = 19
 
@@ -35,7 +37,7 @@ def model(graph: Graph) -> MetaTNE:
 
 
 @pytest.fixture(scope="module")
-def examples(whole: Graph) -> dict[str, list[str | int]]:
+def examples(whole: Graph) -> dict[str, Any]:
     holders = whole.labels.holders(NOVEL).astype(np.int64)
     others = np.setdiff1d(np.arange(whole.num_nodes), holders)
     return {
@@ -44,9 +46,7 @@ def examples(whole: Graph) -> dict[str, list[str | int]]:
     }
 
 
-def test_contributions_add_up_to_the_log_odds(
-    model: MetaTNE, examples: dict[str, list[str | int]]
-) -> None:
+def test_contributions_add_up_to_the_log_odds(model: MetaTNE, examples: dict[str, Any]) -> None:
     ranking = model.rank(**examples, prior=0.2)
     for row in (0, 50, len(ranking) - 1):
         node, probability = ranking["node"][row], ranking["probability"][row]
@@ -56,7 +56,7 @@ def test_contributions_add_up_to_the_log_odds(
         np.testing.assert_allclose(parts.sum(axis=1), reasons["contribution"][2:], rtol=1e-6)
 
 
-def test_without_negatives_too(model: MetaTNE, examples: dict[str, list[str | int]]) -> None:
+def test_without_negatives_too(model: MetaTNE, examples: dict[str, Any]) -> None:
     """Drawn nodes stand in, as in the ranking, and can be explained themselves."""
     positives = examples["positives"]
     ranking = model.rank(positives=positives)
@@ -69,9 +69,7 @@ def test_without_negatives_too(model: MetaTNE, examples: dict[str, list[str | in
     assert len(model.suggest(4, positives=positives)) == 4
 
 
-def test_of_the_reasons_positives_pull_the_first(
-    model: MetaTNE, examples: dict[str, list[str | int]]
-) -> None:
+def test_of_the_reasons_positives_pull_the_first(model: MetaTNE, examples: dict[str, Any]) -> None:
     first = model.explain(model.rank(**examples, top=1)["node"][0], **examples)
     by_sign = first.groupby("reason")["contribution"].sum()
     assert by_sign["holds it"] > max(by_sign["lacks it"], 0)
@@ -95,9 +93,7 @@ def test_a_planted_relation_is_found(graph: Graph) -> None:
     assert table["weight"][0] > 0
 
 
-def test_suggestions_are_undecided_and_different(
-    model: MetaTNE, examples: dict[str, list[str | int]]
-) -> None:
+def test_suggestions_are_undecided_and_different(model: MetaTNE, examples: dict[str, Any]) -> None:
     chosen = model.suggest(8, **examples)
     assert len(set(chosen)) == 8
     assert not set(chosen) & {*examples["positives"], *examples["negatives"]}
@@ -116,11 +112,11 @@ def test_new_nodes_are_placed_by_their_edges(whole: Graph) -> None:
     updated = MetaTNE(**SETTINGS).fit(smaller).update(graph)
     trained = MetaTNE(**SETTINGS).fit(graph)
     assert len(updated.trained_.node_ids) == graph.num_nodes
-    aucs = {"updated": [], "trained": []}
+    aucs: dict[str, list[float]] = {"updated": [], "trained": []}
     for label in range(12, 19):
         holders = np.intersect1d(whole.labels.holders(label), kept)
         others = np.setdiff1d(kept, whole.labels.holders(label))
-        question = {
+        question: dict[str, Any] = {
             "positives": whole.node_ids.take(holders[:6]),
             "negatives": whole.node_ids.take(generator.choice(others, 10, replace=False)),
         }
