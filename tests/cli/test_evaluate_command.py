@@ -145,10 +145,12 @@ def test_mistakes_are_said(run: Run, town: Town, given: list[str], message: str)
 def test_a_trial_that_fails_keeps_those_before_it(
     run: Run, town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted_run_trial(graph: Graph, trial: int, chosen: TrialSettings) -> TrialResult:
+    def interrupted_run_trial(
+        graph: Graph, trial: int, chosen: TrialSettings, **options: Any
+    ) -> TrialResult:
         if trial == 2:
             raise KeyboardInterrupt
-        return run_trial(graph, trial, chosen)
+        return run_trial(graph, trial, chosen, **options)
 
     monkeypatch.setattr(runner, "run_trial", interrupted_run_trial)
     evaluate = ("evaluate", town.graph, *SHAPE, *settings(num_steps=10), "--out", "r.jsonl")

@@ -37,7 +37,7 @@ def explain(
         int, typer.Option("--top", min=1, metavar="N", help="Examples to show, strongest first.")
     ] = 10,
 ) -> None:
-    """Say why a node has its probability for a novel label.
+    """Say why a node has its probability.
 
     Each line has what a reason adds to the log-odds: the prior, how likely the node is to hold any
     label, and every example. They add up to the log-odds; for the strongest examples the block of

@@ -34,7 +34,7 @@ def relate(
         int, typer.Option("--top", min=1, metavar="N", help="Labels to show at either end.")
     ] = 10,
 ) -> None:
-    """Say which known labels speak for a novel one, and which against it.
+    """Say which known labels speak for a novel one.
 
     Each line has what holding the known label, or having it around, adds to a node's log-odds.
     """

@@ -36,9 +36,9 @@ def suggest(
     ] = 10,
     prior: PriorOption = None,
 ) -> None:
-    """Name the nodes whose labels would help most, most helpful first.
+    """Name the nodes whose labels would help most.
 
-    They are undecided, and not all of a kind.
+    The most helpful comes first. They are undecided, and not all of a kind.
     """
     positives, negatives = given_examples(positive, negative, support)
     for node in MetaTNE.load(model).suggest(

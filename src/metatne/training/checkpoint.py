@@ -140,7 +140,7 @@ def _check_same(
     if header["fingerprint"] != fingerprint:
         raise other_graph
     # The same training may go on elsewhere, so the device may differ.
-    now, then = config.model_dump(exclude={"device"}), dict(header["config"])
+    now, then = config.model_dump(exclude={"device"}, mode="json"), dict(header["config"])
     changed = [
         f"{key} was {then.get(key)!r}, is {now[key]!r}" for key in now if now[key] != then.get(key)
     ]
