@@ -26,6 +26,7 @@ SUMMARIES = {
     "suggest": "Name the nodes whose labels would help most.",
     "evaluate": "Score a method on labels it has never seen.",
     "reproduce": "Run the trials of a table or figure of the paper.",
+    "beyond": "Run a study of what the paper leaves open.",
     "report": "Make tables of the trials that were run.",
     "bench": "Measure speed and memory on this machine.",
 }

@@ -40,6 +40,10 @@ CALIBRATION_TASKS = 60
 CALIBRATION_QUERIES = 10
 
 
+SamplerKind = Callable[..., TaskSampler]
+"""What makes a sampler of labels, candidates, a shape and the nodes asked about."""
+
+
 class Measured(NamedTuple):
     """How the model did on tasks from labels that it had not learned from."""
 
@@ -63,10 +67,18 @@ class _Source(NamedTuple):
         """Whether any of the labels has the nodes that such tasks need."""
         return len(usable_labels(self.told, self.labels, shape, asked=self.asked)) > 0
 
-    def draw(self, shape: TaskShape, count: int, seed: int, purpose: str) -> Tasks:
+    def draw(
+        self,
+        shape: TaskShape,
+        count: int,
+        seed: int,
+        purpose: str,
+        *,
+        sampler: SamplerKind = TaskSampler,
+    ) -> Tasks:
         """Tasks of one shape, the same ones for the same purpose."""
-        sampler = TaskSampler(self.told, self.labels, shape, asked=self.asked)
-        return sampler.draw(count, numpy_generator(seed, purpose))
+        made = sampler(self.told, self.labels, shape, asked=self.asked)
+        return made.draw(count, numpy_generator(seed, purpose))
 
     def masked(self, tasks: Tasks) -> Int64[np.ndarray, " task"]:
         """The column of each task's own label, which the head must not see."""
@@ -86,9 +98,14 @@ def fit_evidence(
     split: LabelSplit,
     config: Config,
     *,
+    sampler: SamplerKind = TaskSampler,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> tuple[EvidenceModel, Measured]:
-    """Learn from the known labels, measure on the validation labels, then learn from both."""
+    """Learn from the known labels, measure on the validation labels, then learn from both.
+
+    The `sampler` draws the tasks that weights are learned from; those that scores are read by,
+    and those of the measure, are drawn uniformly.
+    """
     started = time.perf_counter()
     full = describe(graph, split.known, seed=config.seed)
     lessons = _lessons(graph, split, full, config)
@@ -102,10 +119,10 @@ def fit_evidence(
     experts = []
     for lesson in lessons:
         if lesson is of_measure:
-            measured = _measure(full, lesson, config, should_stop)
+            measured = _measure(full, lesson, config, sampler, should_stop)
         sources = [lesson.training, lesson.validation]
         sources = [source for source in sources if source.has_tasks(shape)]
-        head, _ = _learn(full, lesson.encoding, sources, config, should_stop)
+        head, _ = _learn(full, lesson.encoding, sources, config, sampler, should_stop)
         experts.append(_calibrated(lesson.encoding, head, sources, config))
     assert measured is not None
     labels = graph.labels
@@ -185,12 +202,16 @@ def _learn(
     encoding: Encoding,
     sources: list[_Source],
     config: Config,
+    sampler: SamplerKind,
     should_stop: Callable[[], bool],
 ) -> tuple[EvidenceHead, float]:
     return learn_head(
         encoding,
         description,
-        [_episodes(encoding, source, config, number) for number, source in enumerate(sources)],
+        [
+            _episodes(encoding, source, config, number, sampler)
+            for number, source in enumerate(sources)
+        ],
         num_steps=config.head_steps,
         tasks_per_step=config.head_tasks_per_step,
         rate=config.head_rate,
@@ -202,11 +223,15 @@ def _learn(
 
 
 def _measure(
-    description: Description, lesson: _Lesson, config: Config, should_stop: Callable[[], bool]
+    description: Description,
+    lesson: _Lesson,
+    config: Config,
+    sampler: SamplerKind,
+    should_stop: Callable[[], bool],
 ) -> Measured:
     """On validation labels, of which neither weights nor calibration have seen anything."""
     encoding, training, validation = lesson
-    head, loss = _learn(description, encoding, [training], config, should_stop)
+    head, loss = _learn(description, encoding, [training], config, sampler, should_stop)
     expert = _calibrated(encoding, head, [training], config)
     tasks = validation.draw(_shape(config), config.validation_tasks, config.seed, "measure")
     scores = raw_scores(encoding, head, validation.description, tasks)
@@ -246,8 +271,12 @@ def _calibrated(
     return Expert(encoding, head, calibrate(groups))
 
 
-def _episodes(encoding: Encoding, source: _Source, config: Config, number: int) -> Episodes:
-    tasks = source.draw(_shape(config), config.head_tasks, config.seed, f"head {number}")
+def _episodes(
+    encoding: Encoding, source: _Source, config: Config, number: int, sampler: SamplerKind
+) -> Episodes:
+    tasks = source.draw(
+        _shape(config), config.head_tasks, config.seed, f"head {number}", sampler=sampler
+    )
     return make_episodes(encoding, source.description, tasks, source.masked(tasks))
 
 
