@@ -28,7 +28,13 @@ QUICK: dict[str, dict[str, Any]] = {
         "q_choices": (1.0,),
         "dim": 16,
     },
-    "planetoid": {"num_steps": 60, "batch_choices": (64,), "rate_choices": (0.01,), "dim": 16},
+    "planetoid": {
+        "num_steps": 60,
+        "batch_choices": (64,),
+        "rate_choices": (0.01,),
+        "dim": 16,
+        "first_walks": 5,
+    },
     "gcn": {"num_epochs": 20, "decay_choices": (0.0,), "hidden_dim": 16, "feature_walks": 5},
     "metagnn": {
         "num_steps": 10,

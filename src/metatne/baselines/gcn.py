@@ -19,7 +19,7 @@ from metatne.baselines.gcn_layers import (
     normalised_adjacency,
 )
 from metatne.baselines.logistic import score_by_logistic_regression
-from metatne.baselines.tuning import learn_best, validation_auc
+from metatne.baselines.tuning import Best, learn_best
 from metatne.graph.raw import HOLDS, UNKNOWN
 from metatne.graph.store import Graph
 from metatne.sampling.splits import LabelSplit
@@ -107,7 +107,7 @@ class GCN(Baseline):
     ) -> tuple[float, Float32[np.ndarray, "node hidden"]]:
         dropout, rate, decay = choice
         settings = self.settings
-        best_score, best = -1.0, np.zeros((len(truth), settings.hidden_dim), dtype=np.float32)
+        best: Best[Float32[np.ndarray, "node hidden"]] = Best()
         with torch_seed(settings.seed, "GCN"):
             network = Network(averaged.shape[1], settings.hidden_dim, truth.shape[1], dropout)
             optimiser = torch.optim.Adam(network.parameters(), lr=rate, weight_decay=decay)
@@ -126,7 +126,5 @@ class GCN(Baseline):
                     # What the last layer sees of a node: its neighbours' hidden layers, averaged.
                     found = (adjacency @ network.hidden(averaged)).numpy()
                 scores = score_by_logistic_regression(found, tasks, strength=settings.strength)
-                score = validation_auc(scores, tasks)
-                if score > best_score:
-                    best_score, best = score, found
-        return best_score, best
+                best.look(scores, tasks, found.copy)
+        return best.found

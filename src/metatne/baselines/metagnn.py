@@ -18,7 +18,7 @@ from metatne.baselines.gcn_layers import (
     node_features,
     normalised_adjacency,
 )
-from metatne.baselines.tuning import learn_best, validation_auc
+from metatne.baselines.tuning import Best, learn_best
 from metatne.graph.store import Graph
 from metatne.sampling.splits import LabelSplit
 from metatne.sampling.tasks import Tasks, TaskSampler
@@ -98,7 +98,7 @@ class MetaGNN(Baseline):
         start = self._new_weights()
         optimiser = torch.optim.Adam(start, lr=meta_rate)
         look_every = max(1, settings.num_steps // settings.num_looks)
-        best_score, best = -1.0, start
+        best: Best[Weights] = Best()
         for step in range(settings.num_steps):
             batch = known.draw(
                 settings.tasks_per_step, numpy_generator(settings.seed, "Meta-GNN tasks", step)
@@ -110,10 +110,10 @@ class MetaGNN(Baseline):
                 torch.autograd.backward(loss / len(batch))
             optimiser.step()
             if (step + 1) % look_every == 0 or step + 1 == settings.num_steps:
-                score = validation_auc(self._score(tasks, start, fast_rate), tasks)
-                if score > best_score:
-                    best_score, best = score, [w.detach().clone().requires_grad_() for w in start]
-        return best_score, best
+                scores = self._score(tasks, start, fast_rate)
+                best.look(scores, tasks, lambda: [w.detach().clone() for w in start])
+        score, kept = best.found
+        return score, [weight.requires_grad_() for weight in kept]
 
     def _new_weights(self) -> Weights:
         hidden, dim = self.settings.hidden_dim, self._averaged.shape[1]

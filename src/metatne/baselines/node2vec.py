@@ -16,9 +16,9 @@ from metatne.baselines.embedding import (
     Vectors,
     cached_vectors,
 )
+from metatne.baselines.tuning import learn_best, validation_auc
 from metatne.baselines.walks import NO_NODE, biased_walks
 from metatne.graph.store import Graph
-from metatne.metrics import roc_auc
 from metatne.sampling.splits import LabelSplit
 
 PAPER_CHOICES = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -61,11 +61,12 @@ class Node2vec(EmbeddingBaseline):
         self.p_, self.q_ = choices[0]
         if len(choices) > 1:
             tasks = self.draw_validation_tasks(graph, split)
-            scores = []
-            for p, q in choices:
-                self.vectors_ = self._embedded(graph, p, q, settings.tuning_walks)
-                scores.append(float(roc_auc(self.score_tasks(tasks), tasks.is_positive).mean()))
-            self.p_, self.q_ = choices[int(np.argmax(scores))]
+
+            def look(choice: tuple[float, float]) -> tuple[float, None]:
+                self.vectors_ = self._embedded(graph, *choice, settings.tuning_walks)
+                return validation_auc(self.score_tasks(tasks), tasks), None
+
+            (self.p_, self.q_), _ = learn_best(choices, look)
         self.vectors_ = self.embed(graph)
         self.num_steps_ = settings.num_epochs * settings.walks_per_node * graph.num_nodes
 

@@ -13,7 +13,8 @@ from torch.nn import functional
 
 from metatne.baselines.base import Baseline, BaselineSettings
 from metatne.baselines.logistic import score_by_logistic_regression
-from metatne.baselines.tuning import learn_best, validation_auc
+from metatne.baselines.node2vec import Node2vec
+from metatne.baselines.tuning import Best, learn_best
 from metatne.baselines.walks import NO_NODE, biased_walks
 from metatne.compiled import compiled
 from metatne.graph.raw import HOLDS, UNKNOWN
@@ -35,6 +36,9 @@ class PlanetoidSettings(BaselineSettings):
     """Settings of Planetoid-G."""
 
     dim: int = Field(128, ge=1, description="size of a node's embedding")
+    first_walks: int = Field(
+        80, ge=1, description="walks from every node that the embedding is first trained on"
+    )
     walk_length: int = Field(10, ge=2, description="nodes of a walk")
     walks_per_node: int = Field(10, ge=1, description="walks from every node")
     window: int = Field(3, ge=1, description="how far apart on a walk a node's context is")
@@ -46,14 +50,17 @@ class PlanetoidSettings(BaselineSettings):
         (256, 1024), description="contexts, and labelled nodes, of a step: one of these"
     )
     rate_choices: tuple[float, ...] = Field(
-        (0.003, 0.01), description="the learning rate is one of these"
+        (0.001, 0.003), description="the learning rate is one of these"
     )
-    num_steps: int = Field(1_500, ge=1, description="steps of training")
+    num_steps: int = Field(600, ge=1, description="steps of training")
     strength: float = Field(1.0, gt=0, description="C of the last layer's logistic regression")
 
 
 class Planetoid(Baseline):
     """One embedding for both: skip-gram on contexts by walks and by labels, and known labels.
+
+    The embedding is first trained on walks alone (skip-gram, as Node2vec with p = q = 1, which
+    trials and methods share on disk), then on all three together.
 
     For a novel label the last layer is replaced by a binary one, fitted on the supports.
     """
@@ -68,9 +75,11 @@ class Planetoid(Baseline):
         choices = list(product(self.settings.batch_choices, self.settings.rate_choices))
 
         contexts = _Contexts(graph, split, self.settings)
+        first = Node2vec(dim=self.settings.dim, walks_per_node=self.settings.first_walks)
+        start = first.embed_plainly(graph)
 
         def learn(choice: tuple[int, float]) -> tuple[float, Float32[np.ndarray, "node dim"]]:
-            return self._train(contexts, len(split.known), tasks, *choice)
+            return self._train(start, contexts, len(split.known), tasks, *choice)
 
         (self.batch_, self.rate_), self.vectors_ = learn_best(choices, learn)
         self.num_steps_ = len(choices) * self.settings.num_steps
@@ -80,31 +89,35 @@ class Planetoid(Baseline):
         return score_by_logistic_regression(self.vectors_, tasks, strength=self.settings.strength)
 
     def _train(
-        self, contexts: _Contexts, num_labels: int, tasks: Tasks, batch: int, rate: float
+        self,
+        start: Float32[np.ndarray, "node dim"],
+        contexts: _Contexts,
+        num_labels: int,
+        tasks: Tasks,
+        batch: int,
+        rate: float,
     ) -> tuple[float, Float32[np.ndarray, "node dim"]]:
         settings = self.settings
+        # Contexts begin at 0, so that nodes stay where the first training put them until
+        # contexts have something to say.
+        tables = [torch.from_numpy(start.copy()), torch.zeros(start.shape)]
         with torch_seed(settings.seed, "Planetoid"):
-            tables = [torch.empty(contexts.num_nodes, settings.dim) for _ in range(2)]
-            for table in tables:
-                table.uniform_(-0.5 / settings.dim, 0.5 / settings.dim)
             last = torch.nn.Linear(settings.dim, num_labels)
         rows = [RowAdam(table, rate=rate) for table in tables]
         optimiser = torch.optim.Adam(last.parameters(), lr=rate)
         look_every = max(1, settings.num_steps // NUM_LOOKS)
-        best_score, best = -1.0, tables[0].numpy().copy()
-        for step in range(settings.num_steps):
-            pairs = contexts.draw(batch, step)
-            nodes, states = contexts.draw_labelled(batch, step)
-            _step(rows, last, optimiser, pairs, nodes, states)
-            if (step + 1) % look_every == 0 or step + 1 == settings.num_steps:
+        best: Best[Float32[np.ndarray, "node dim"]] = Best()
+        for step in range(settings.num_steps + 1):
+            if step % look_every == 0 or step == settings.num_steps:
                 for each in rows:
                     each.settle_all()
                 found = tables[0].numpy()
                 scores = score_by_logistic_regression(found, tasks, strength=settings.strength)
-                score = validation_auc(scores, tasks)
-                if score > best_score:
-                    best_score, best = score, found.copy()
-        return best_score, best
+                best.look(scores, tasks, found.copy)
+            if step < settings.num_steps:
+                nodes, states = contexts.draw_labelled(batch, step)
+                _step(rows, last, optimiser, contexts.draw(batch, step), nodes, states)
+        return best.found
 
 
 def _step(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -33,3 +34,28 @@ def learn_best(
         if score > best_score:
             best_choice, best_score, best = choice, score, learned
     return best_choice, best
+
+
+class Best(Generic[Learned]):
+    """What had the highest validation score of all that a training looked at."""
+
+    def __init__(self) -> None:
+        self.score = -math.inf
+        self._learned: Learned | None = None
+
+    def look(
+        self,
+        scores: Float[np.ndarray, "task query"],
+        tasks: Tasks,
+        learned: Callable[[], Learned],
+    ) -> None:
+        """Keep what there is now, if it scores the tasks better than all before."""
+        score = validation_auc(scores, tasks)
+        if score > self.score:
+            self.score, self._learned = score, learned()
+
+    @property
+    def found(self) -> tuple[float, Learned]:
+        """The score and what had it, as `learn_best` wants them."""
+        assert self._learned is not None  # every training looks once at least
+        return self.score, self._learned
