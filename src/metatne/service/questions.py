@@ -77,8 +77,19 @@ class RowFilter(Body):
     ] = None
 
 
-class RankQuestion(PriorExamples):
-    """Rank the nodes for the novel label, and return some rows of the table."""
+class TableQuestion(PriorExamples):
+    """Rank the nodes for the novel label."""
+
+    candidates: Annotated[
+        Annotated[list[NodeId], Field(max_length=MAX_CANDIDATES)] | None,
+        Field(description="Rank these nodes only; all that are no examples if null."),
+    ] = None
+    offset: Annotated[StrictInt, Field(ge=0, le=INT64_END, description="Rows to pass over.")] = 0
+    filter: RowFilter | None = None
+
+
+class RankQuestion(TableQuestion):
+    """Rank the nodes for the novel label, and return a page of the table."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -86,19 +97,15 @@ class RankQuestion(PriorExamples):
         }
     )
 
-    candidates: Annotated[
-        Annotated[list[NodeId], Field(max_length=MAX_CANDIDATES)] | None,
-        Field(description="Rank these nodes only; all that are no examples if null."),
-    ] = None
     top: Annotated[StrictInt, Field(ge=1, le=MAX_TOP, description="Rows to return.")] = 50
-    offset: Annotated[StrictInt, Field(ge=0, le=INT64_END, description="Rows to pass over.")] = 0
-    filter: RowFilter | None = None
 
 
-class ExportQuestion(RankQuestion):
-    """As for a ranking, but without a bound on the rows; all of them if `top` is null."""
+class ExportQuestion(TableQuestion):
+    """Rank the nodes for the novel label, and write the table to a file."""
 
-    top: Annotated[StrictInt | None, Field(ge=1, le=INT64_END)] = None  # type: ignore[assignment]
+    top: Annotated[
+        StrictInt | None, Field(ge=1, le=INT64_END, description="Rows to write; all if null.")
+    ] = None
 
 
 class ExplainQuestion(PriorExamples):
