@@ -35,9 +35,7 @@ class Catalogue:
     def load(self, paths: Sequence[Path], graphs: Sequence[Graph] = ()) -> None:
         """Read the models; a graph that none of them was trained on is refused."""
         names = unique_names(paths)
-        loaded = [
-            load_served(name, path, graphs) for name, path in zip(names, paths, strict=True)
-        ]
+        loaded = [load_served(name, path, graphs) for name, path in zip(names, paths, strict=True)]
         known = {served.trained.fingerprint for served in loaded}
         for graph in graphs:
             if graph.fingerprint not in known:
@@ -68,13 +66,17 @@ class Catalogue:
 
     def find(self, name: str) -> ServedModel | None:
         """The model of this name, if it is served."""
+        self.check_ready()
+        return self._models.get(name)
+
+    def check_ready(self) -> None:
+        """Refuse to answer before the models are loaded."""
         if not self.is_ready:
             raise Refusal(
                 "overloaded",
                 "the models are still being loaded; ask again in a moment",
                 headers={"Retry-After": "1"},
             )
-        return self._models.get(name)
 
 
 def unique_names(paths: Sequence[Path]) -> list[str]:

@@ -18,22 +18,20 @@ from metatne.service.questions import RowFilter
 from metatne.service.rankings import Ranking
 
 
-class Export(NamedTuple):
-    """A file to be downloaded."""
+class Format(NamedTuple):
+    """A kind of file and how it is written."""
 
-    name: str
     media_type: str
-    data: bytes
+    write: Callable[[pa.Table], bytes]
 
 
 def export_ranking(
     ranking: Ranking, row_filter: RowFilter | None, offset: int, top: int | None, kind: str
-) -> Export:
+) -> bytes:
     """Rows of the ranking as a file of one of `FORMATS`."""
     rows = ranking.rows(row_filter)[offset:]
     table = _table(ranking, rows if top is None else rows[:top])
-    media_type, write = FORMATS[kind]
-    return Export(f"ranking.{kind}", media_type, write(table))
+    return FORMATS[kind].write(table)
 
 
 def _table(ranking: Ranking, rows: Int64[np.ndarray, " row"]) -> pa.Table:
@@ -64,8 +62,8 @@ def _to_json(table: pa.Table) -> bytes:
     return text.encode()
 
 
-FORMATS: dict[str, tuple[str, Callable[[pa.Table], bytes]]] = {
-    "csv": ("text/csv; charset=utf-8", _to_csv),
-    "parquet": ("application/vnd.apache.parquet", _to_parquet),
-    "json": ("application/json", _to_json),
+FORMATS = {
+    "csv": Format("text/csv; charset=utf-8", _to_csv),
+    "parquet": Format("application/vnd.apache.parquet", _to_parquet),
+    "json": Format("application/json", _to_json),
 }

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from metatne.service.answers import MapAnswer, Point
 from metatne.service.desk import Desk
-from metatne.service.rankings import Progress, Question, score_nodes
+from metatne.service.rankings import Progress, Question, score_examples
 
 Role = Literal["positive", "negative", "candidate"]
 
@@ -28,10 +28,7 @@ def draw_map(
     asked = np.setdiff1d(nodes, examples)
     places = np.concatenate((examples, asked))
     log_odds = np.concatenate(
-        (
-            score_nodes(question, examples, progress).logits.astype(np.float64),
-            _log_odds(desk, question, asked, progress),
-        )
+        (score_examples(question), _log_odds(desk, question, asked, progress))
     )
     vectors = question.served.vectors(places).astype(np.float64)
     before = within_one(components(vectors, 2))

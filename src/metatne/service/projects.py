@@ -173,9 +173,7 @@ class ProjectStore:
             if now.version != version or now.deleted:
                 raise self._conflict(now, version, yours)
             what, shown, tip, deleted = step(connection, now)
-            _add_version(
-                connection, project_id, version + 1, what, shown, tip, deleted=deleted
-            )
+            _add_version(connection, project_id, version + 1, what, shown, tip, deleted=deleted)
             return self._project(_newest(connection, project_id))
 
     def _conflict(self, now: _Now, version: int, yours: ProjectContent | None) -> ConflictError:

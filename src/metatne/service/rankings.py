@@ -6,12 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64
-from scipy.special import expit
+from jaxtyping import Bool, Float, Float64, Int64
+from scipy.special import expit, logit
 
 from metatne.errors import SupportError, UnknownNodeError
-from metatne.prediction.ranking import Scores, ranked_columns, score_candidates
+from metatne.evidence.model import EvidenceModel
+from metatne.prediction.ranking import (
+    Scores,
+    ranked_columns,
+    score_candidates,
+    weak_negatives,
+)
 from metatne.prediction.support import Support, check_prior, resolve_candidates, resolve_support
+from metatne.scoring import score_nodes as score_by_network
 from metatne.service.answers import RankAnswer, Row
 from metatne.service.questions import Examples, NodeId, RowFilter
 from metatne.service.refusals import Refusal, refusal_of
@@ -107,6 +114,47 @@ def score_nodes(
     logits = whole("logits")
     assert logits is not None
     return Scores(nodes, logits, parts[0].weak_negatives, whole("errors"), whole("thresholds"))
+
+
+def score_examples(question: Question) -> Float64[np.ndarray, " example"]:
+    """Log-odds of the examples themselves, positives first, for a picture of them.
+
+    They are what the head was adapted to, so it is surer of them than of other nodes; a ranking
+    has no place for them.
+    """
+    trained, support = question.served.trained, question.support
+    examples = np.concatenate((support.positives, support.negatives))
+    sets = weak_negatives(
+        support,
+        num_nodes=len(trained.node_ids),
+        size=trained.config.negatives,
+        seed=trained.config.seed,
+    ) or [support.negatives]
+    scores = [_score_against(question, negatives, examples) for negatives in sets]
+    found: Float64[np.ndarray, " example"] = np.mean(scores, axis=0, dtype=np.float64)
+    return found
+
+
+def _score_against(
+    question: Question,
+    negatives: Int64[np.ndarray, " negative"],
+    nodes: Int64[np.ndarray, " node"],
+) -> Float[np.ndarray, " node"]:
+    """Log-odds by one set of negatives, of whom the nodes may be members."""
+    scorer, positives, prior = (
+        question.served.trained.scorer,
+        question.support.positives,
+        question.prior,
+    )
+    if isinstance(scorer, EvidenceModel):
+        share = scorer.typical_share if prior is None else prior
+        scored = scorer.score_nodes(positives, negatives, nodes, prior=share, with_error=False)
+        return scored.evidence + float(logit(share))
+    logits = score_by_network(scorer, positives, negatives, nodes)
+    if prior is None:
+        return logits
+    given = len(positives) / (len(positives) + len(negatives))
+    return logits + float(logit(prior) - logit(given))
 
 
 @dataclass(frozen=True)

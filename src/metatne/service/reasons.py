@@ -33,9 +33,7 @@ DRAWN = "was drawn to stand for the others"
 """What `MetaTNE.explain` says of weak negatives."""
 
 
-def explain_node(
-    desk: Desk, question: Question, node: NodeId, progress: Progress
-) -> ExplainAnswer:
+def explain_node(desk: Desk, question: Question, node: NodeId, progress: Progress) -> ExplainAnswer:
     """The parts of the node's log-odds, and what it shares with the examples."""
     served = question.served
     _ = served.evidence  # which refuses a head without reasons
@@ -77,7 +75,9 @@ def label_weights(desk: Desk, question: Question, progress: Progress) -> list[tu
 
     support = question.support
     key = (question.served.name, support.positives.tobytes(), support.negatives.tobytes())
-    return desk.once(("weights", *key), work, lambda found: 100 * len(found), lambda: progress(0, 0))
+    return desk.once(
+        ("weights", *key), work, lambda found: 100 * len(found), lambda: progress(0, 0)
+    )
 
 
 def relate_labels(desk: Desk, question: Question, top: int, progress: Progress) -> RelateAnswer:
@@ -90,9 +90,7 @@ def relate_labels(desk: Desk, question: Question, top: int, progress: Progress) 
     )
 
 
-def suggest_nodes(
-    desk: Desk, question: Question, number: int, progress: Progress
-) -> SuggestAnswer:
+def suggest_nodes(desk: Desk, question: Question, number: int, progress: Progress) -> SuggestAnswer:
     """What to label next, by the ranking that there is already."""
     served = question.served
     model = served.evidence
@@ -136,9 +134,7 @@ def _parts(table: pd.DataFrame) -> list[Part]:
     return parts
 
 
-def _shared_neighbours(
-    served: ServedModel, node: int, question: Question
-) -> list[SharedNeighbour]:
+def _shared_neighbours(served: ServedModel, node: int, question: Question) -> list[SharedNeighbour]:
     """Neighbours that the node has in common with examples.
 
     Those of most examples come first, then those of few neighbours, which mean more.
@@ -162,5 +158,3 @@ def _shared_neighbours(
 def _names(served: ServedModel, nodes: Sequence[int]) -> list[NodeId]:
     places: Int64[np.ndarray, " some"] = np.asarray(nodes, dtype=np.int64)
     return served.node_ids.take(places)
-
-

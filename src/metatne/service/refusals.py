@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from metatne.errors import (
@@ -12,6 +13,7 @@ from metatne.errors import (
     LabelError,
     MetaTNEError,
     ProjectError,
+    ServiceError,
     SupportError,
     UnknownNodeError,
 )
@@ -72,6 +74,9 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not a fault
 def refusal_of(error: MetaTNEError) -> Refusal:
     """What an error of the library is over HTTP."""
     message = str(error)
+    if isinstance(error, ServiceError):
+        seconds = 1 if error.retry_after is None else math.ceil(error.retry_after)
+        return Refusal("overloaded", message, headers={"Retry-After": str(seconds)})
     for kind, code in _CODES:
         if isinstance(error, kind):
             field = message.partition(":")[0]
