@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any, TypeVar
 
-from metatne.service.rankings import Progress, Question, Ranking, check_not_empty
+from metatne.service.rankings import Ranking
+from metatne.service.scoring import Progress, Question, check_not_empty
 
 Kept = TypeVar("Kept")
 

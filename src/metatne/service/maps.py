@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from metatne.service.answers import MapAnswer, Point
 from metatne.service.desk import Desk
-from metatne.service.rankings import Progress, Question, score_examples
+from metatne.service.scoring import Progress, Question, score_examples
 
 Role = Literal["positive", "negative", "candidate"]
 

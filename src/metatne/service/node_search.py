@@ -18,7 +18,7 @@ SEPARATOR = "\0"
 """Between names: no name that can be typed has it, so no match runs from one into the next."""
 
 CHUNK_BYTES = 2**18
-"""What is looked at together: it stays in the cache, and a search that is content stops after it."""
+"""What is looked at together: it stays in the cache, and a search that has enough stops there."""
 
 
 def folded(text: str) -> str:

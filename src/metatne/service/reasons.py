@@ -25,8 +25,8 @@ from metatne.service.answers import (
 from metatne.service.desk import Desk
 from metatne.service.limits import MAX_SHARED_SHOWN
 from metatne.service.questions import NodeId
-from metatne.service.rankings import Progress, Question
 from metatne.service.refusals import refusal_of
+from metatne.service.scoring import Progress, Question
 from metatne.service.served_model import ServedModel
 
 DRAWN = "was drawn to stand for the others"

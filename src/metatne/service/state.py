@@ -17,17 +17,16 @@ class ServiceState:
     """Models, workers, rankings that are kept, and label projects."""
 
     database: ProjectDatabase
+    projects: ProjectStore
     catalogue: Catalogue = field(default_factory=Catalogue)
     jobs: Jobs = field(default_factory=Jobs)
     desk: Desk = field(default_factory=Desk)
 
-    def __post_init__(self) -> None:
-        self.projects = ProjectStore(self.database)
-
     @classmethod
     def open(cls, data: Path) -> ServiceState:
         """A service that keeps its projects in `data`, and has no models yet."""
-        return cls(ProjectDatabase(data))
+        database = ProjectDatabase(data)
+        return cls(database, ProjectStore(database))
 
     def close(self) -> None:
         """Call off what is going on, and let go of the file of projects."""

@@ -39,9 +39,9 @@ from metatne.service.questions import (
     RelateQuestion,
     SuggestQuestion,
 )
-from metatne.service.rankings import Progress, resolve_question
 from metatne.service.reasons import explain_node, relate_labels, suggest_nodes
 from metatne.service.refusals import Refusal
+from metatne.service.scoring import Progress, resolve_question
 from metatne.service.state import ServiceState
 
 MODELS = "Models and nodes"
