@@ -99,15 +99,23 @@ class Server:
                 self._trouble = error
                 self.stop()
 
-        loading = Thread(target=load, name="metatne-load", daemon=True)
+        Thread(target=load, name="metatne-load", daemon=True).start()
+        self.serve()
+        if self._trouble is not None:
+            raise self._trouble
+
+    def serve(self) -> None:
+        """Answer until told to stop, with the models that the state has or will have."""
         try:
-            loading.start()
             self._server.run(sockets=[self._socket])
         finally:
             self.state.close()
             self._socket.close()
-        if self._trouble is not None:
-            raise self._trouble
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether requests are taken."""
+        return self._server.started and not self._server.should_exit
 
     def stop(self) -> None:
         """Take no more requests, end those there are, and let `run` return."""
