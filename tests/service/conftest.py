@@ -26,9 +26,7 @@ def town_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     graph = town_graph()
     graph.save(folder / "graph")
     model = MetaTNE(**QUICK).fit(graph)
-    model.trained_ = replace(
-        model.trained_, graph_source=GraphSource.of(str(folder / "graph"))
-    )
+    model.trained_ = replace(model.trained_, graph_source=GraphSource.of(str(folder / "graph")))
     model.save(folder / "town")
     write_example(folder / "town", Example(name="chess", positives=HOLDS, negatives=LACKS))
     return folder / "town"
