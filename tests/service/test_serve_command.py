@@ -10,9 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
-from cli.running import MAIN, run_process
+from cli.running import MAIN
 from metatne.client import Client
 from service.towns import HOLDS
 
@@ -52,39 +50,9 @@ def test_it_answers_until_it_is_told_to_stop(town_model: Path, tmp_path: Path) -
         _, err = process.communicate(timeout=30)
     finally:
         process.kill()
-    assert process.returncode in (0, -signal.SIGTERM)
+    assert process.returncode == 0
     assert (tmp_path / "data" / "projects.sqlite3").exists()
     assert "Traceback" not in err
     assert TOKEN not in err
     lines = [json.loads(line) for line in err.splitlines() if line.startswith("{")]
     assert {line["route"] for line in lines if line["message"] == "request"} > {"/ready"}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["nothing"], "there is no model at nothing"),
-        (["{model}", "--graph", "nowhere"], "there is no graph directory"),
-        (["{model}", "--host", "0.0.0.0"], "a token is needed"),
-        (["{model}", "--token", "missing"], "missing"),
-        (["{model}", "--data", "{model}/model.json"], "--data"),
-    ],
-)
-def test_mistakes_are_said_with_their_cure(
-    town_model: Path, tmp_path: Path, arguments: list[str], expected: str
-) -> None:
-    given = [part.format(model=town_model) for part in arguments]
-    if "--data" not in given:
-        given += ["--data", str(tmp_path / "data")]
-    done = run_process("serve", *given, "--port", 0, cwd=tmp_path)
-    assert done.code == 2
-    assert expected in done.err
-    assert "Traceback" not in done.err
-
-
-def test_a_missing_library_is_named(tmp_path: Path) -> None:
-    done = run_process(
-        "serve", "model", cwd=tmp_path, before="import sys; sys.modules['fastapi'] = None"
-    )
-    assert done.code == 2
-    assert "pip install 'metatne[service]'" in done.err

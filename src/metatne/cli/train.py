@@ -33,6 +33,7 @@ from metatne.cli.options import (
     chosen_cluster,
     load_graph,
 )
+from metatne.cli.plots import check_plot, plot_history
 from metatne.cli.training_bar import training_progress
 from metatne.errors import InputError, OutputExistsError, RunError
 from metatne.estimator import MetaTNE
@@ -81,6 +82,14 @@ def train(
             "--log-dir", metavar="DIR", help="Write JSON lines and TensorBoard events here."
         ),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE.png",
+            help="Draw what each validation saw (pip install 'metatne[plot]').",
+        ),
+    ] = None,
     overwrite: OverwriteOption = False,
     engine: EngineOption = "local",
     workers: Annotated[
@@ -104,6 +113,7 @@ def train(
     """
     cluster = chosen_cluster(engine, workers, address)
     checkpoint = _checkpoint(out, resume=resume, overwrite=overwrite)
+    check_plot(plot)
     loaded = load_graph(graph, data_dir)
     model = MetaTNE(**all_settings(preset, loaded.name, config, seed, assignments))
     estimate = estimate_training_bytes(GraphSize.of(loaded), model.config)
@@ -116,6 +126,9 @@ def train(
         model.trained_ = replace(model.trained_, graph_source=GraphSource.of(graph))
         model.save(out, overwrite=overwrite)
         shutil.rmtree(checkpoint.parent)
+    if plot is not None:
+        plot_history(model.history_, model.best_step_, plot)
+        say(f"drew {plot}")
     best = model.history_.set_index("step").loc[model.best_step_]
     say(
         f"saved {out}: step {model.best_step_} of {model.num_steps_}, "

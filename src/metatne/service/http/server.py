@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
+import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -47,6 +49,24 @@ def read_token(file: Path) -> str:
     return token
 
 
+class _QuietServer(uvicorn.Server):
+    """Uvicorn's server, to which a signal is a wish and no accident."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at SIGINT and SIGTERM; the original raises them again when it has stopped."""
+        if current_thread() is not main_thread():
+            yield
+            return
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
 class Server:
     """A service on a socket of its own.
 
@@ -68,7 +88,7 @@ class Server:
         self.url = f"http://{f'[{name}]' if ':' in name else name}:{self.port}"
         hosts = {*LOOPBACK, host} if token is None else None
         app: ASGIApp = make_app(state, token=token, hosts=hosts)
-        self._server = uvicorn.Server(
+        self._server = _QuietServer(
             uvicorn.Config(
                 app,
                 log_config=None,
