@@ -64,5 +64,5 @@ def server(
 @pytest.fixture
 def http(server: Server) -> Iterator[httpx.Client]:
     """Requests to the service."""
-    with httpx.Client(base_url=server.url, timeout=30) as client:
+    with httpx.Client(verify=False, base_url=server.url, timeout=30) as client:
         yield client

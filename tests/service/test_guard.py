@@ -35,7 +35,7 @@ def locked(town: ServedModel, tmp_path_factory: pytest.TempPathFactory) -> Itera
 )
 def test_without_the_token_nothing_is_told(locked: Server, header: str | None) -> None:
     headers = {} if header is None else {"Authorization": header}
-    with httpx.Client(base_url=locked.url, headers=headers) as http:
+    with httpx.Client(verify=False, base_url=locked.url, headers=headers) as http:
         for path in ("/api/v1/models", "/api/v1/openapi.json", "/api/v1/nothing", "/metrics"):
             response = http.get(path)
             assert error_of(response) == (401, "unauthorised", None)
@@ -48,7 +48,7 @@ def test_without_the_token_nothing_is_told(locked: Server, header: str | None) -
 
 def test_with_the_token_all_is_told(locked: Server) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}", "Host": "graphs.example.org"}
-    with httpx.Client(base_url=locked.url, headers=headers) as http:
+    with httpx.Client(verify=False, base_url=locked.url, headers=headers) as http:
         assert http.get("/api/v1/models").status_code == 200
         assert http.post(RANK, json=EXAMPLES).status_code == 200
 
@@ -110,7 +110,7 @@ def test_the_log_has_facts_and_no_secrets(locked: Server, caplog: pytest.LogCapt
     caplog.set_level(logging.INFO, logger="metatne.service")
     headers = {"Authorization": f"Bearer {TOKEN}"}
     path = "/api/v1/models/town/nodes"
-    with httpx.Client(base_url=locked.url, headers=headers) as http:
+    with httpx.Client(verify=False, base_url=locked.url, headers=headers) as http:
         response = http.get(path, params={"q": "private matter"})
     asked, lines = response.headers["x-request-id"], []
     deadline = time.monotonic() + 10
@@ -147,7 +147,7 @@ def test_figures_count_requests_by_route(http: httpx.Client) -> None:
 def test_until_models_are_loaded_it_is_not_ready(town: ServedModel, tmp_path: Path) -> None:
     with (
         running([town], tmp_path, is_ready=False) as server,
-        httpx.Client(base_url=server.url) as http,
+        httpx.Client(verify=False, base_url=server.url) as http,
     ):
         assert http.get("/health").status_code == 200
         for response in (

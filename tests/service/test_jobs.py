@@ -63,7 +63,10 @@ def wait_for(is_so: Callable[[], bool]) -> None:
 
 def test_what_does_not_fit_is_refused_at_once(narrow: Server, gate: threading.Event) -> None:
     jobs = narrow.state.jobs
-    with httpx.Client(base_url=narrow.url, timeout=30) as http, ThreadPoolExecutor(4) as pool:
+    with (
+        httpx.Client(verify=False, base_url=narrow.url, timeout=30) as http,
+        ThreadPoolExecutor(4) as pool,
+    ):
         first = pool.submit(http.post, RANK, json=question(1))
         wait_for(lambda: jobs.num_running == 1)
         second = pool.submit(http.post, RANK, json=question(2))
@@ -107,7 +110,7 @@ def test_work_that_nobody_waits_for_ends(
 def test_progress_is_streamed(narrow: Server, gate: threading.Event) -> None:
     events = []
     with (
-        httpx.Client(base_url=narrow.url, timeout=30) as http,
+        httpx.Client(verify=False, base_url=narrow.url, timeout=30) as http,
         http.stream("POST", RANK, json=EXAMPLES | {"top": 3}, headers=EVENTS) as response,
     ):
         assert response.headers["content-type"].startswith("text/event-stream")
@@ -151,7 +154,10 @@ def test_equal_questions_are_worked_on_once(
 ) -> None:
     with running([town], tmp_path, jobs=Jobs(max_running=4)) as server:
         desk = server.state.desk
-        with httpx.Client(base_url=server.url, timeout=30) as http, ThreadPoolExecutor(4) as pool:
+        with (
+            httpx.Client(verify=False, base_url=server.url, timeout=30) as http,
+            ThreadPoolExecutor(4) as pool,
+        ):
             nodes = {"nodes": ["person 99"]}
             sent = [
                 pool.submit(http.post, f"/api/v1/models/town/{place}", json=EXAMPLES | more)
