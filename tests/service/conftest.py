@@ -28,7 +28,7 @@ def town_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = MetaTNE(**QUICK).fit(graph)
     model.trained_ = replace(model.trained_, graph_source=GraphSource.of(str(folder / "graph")))
     model.save(folder / "town")
-    write_example(folder / "town", Example(name="chess", positives=HOLDS, negatives=LACKS))
+    write_example(folder / "town", Example(name="chess", positives=[*HOLDS], negatives=[*LACKS]))
     return folder / "town"
 
 

@@ -112,7 +112,8 @@ def test_the_log_has_facts_and_no_secrets(locked: Server, caplog: pytest.LogCapt
     path = "/api/v1/models/town/nodes"
     with httpx.Client(verify=False, base_url=locked.url, headers=headers) as http:
         response = http.get(path, params={"q": "private matter"})
-    asked, lines = response.headers["x-request-id"], []
+    asked = response.headers["x-request-id"]
+    lines: list[dict[str, object]] = []
     deadline = time.monotonic() + 10
     while not lines:  # it is written when the answer has gone out
         assert time.monotonic() < deadline, "the request is not in the log"

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from metatne.prediction.ranking import score_candidates
 from metatne.service import scoring
 from metatne.service.desk import Desk
 from metatne.service.http.server import Server
@@ -37,7 +38,7 @@ def narrow(town: ServedModel, tmp_path: Path) -> Iterator[Server]:
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Scoring waits until it is opened, some nodes at a time."""
     opened = threading.Event()
-    score = scoring.score_candidates
+    score = score_candidates
 
     def slowly(*arguments: Any, **options: Any) -> Any:
         opened.wait(20)
@@ -174,7 +175,11 @@ def test_the_oldest_rankings_are_forgotten() -> None:
     made = []
 
     def keep(key: str, size: int) -> str:
-        return desk.once(key, lambda: made.append(key) or key, lambda _: size, lambda: None)
+        def make() -> str:
+            made.append(key)
+            return key
+
+        return desk.once(key, make, lambda _: size, lambda: None)
 
     for key, size in (("a", 60), ("b", 30), ("a", 60), ("c", 40), ("b", 30), ("a", 60)):
         assert keep(key, size) == key

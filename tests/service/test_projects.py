@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metatne.service.catalogue import Catalogue
 from metatne.service.plain_cells import read_cell, safe_cell
 from service.towns import FORMULA, HOLDS, LACKS, error_of
 
@@ -208,12 +209,10 @@ def test_bad_lines_of_an_import_are_named(http: httpx.Client) -> None:
 
 
 def test_a_project_outlives_a_node_and_its_model(
-    http: httpx.Client, town: Any, monkeypatch: pytest.MonkeyPatch
+    http: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from metatne.service import project_nodes
-
     made = create(http)
-    monkeypatch.setattr(project_nodes.Catalogue, "find", lambda self, name: None)
+    monkeypatch.setattr(Catalogue, "find", lambda self, name: None)
     renamed = save(http, made, name="still here", positives=[*HOLDS, "someone new"])
     assert renamed["positives"][-1] == "someone new"
     monkeypatch.undo()
