@@ -43,6 +43,7 @@ from metatne.parallel import num_cores
 from metatne.saved import HEADER
 from metatne.training.logs import DirectoryLog
 from metatne.training.memory import GraphSize, check_memory, estimate_training_bytes, format_bytes
+from metatne.training.team import check_team
 from metatne.training.trainer import Observer, Stopped
 
 EXAMPLE = """\b
@@ -116,6 +117,8 @@ def train(
     check_plot(plot)
     loaded = load_graph(graph, data_dir)
     model = MetaTNE(**all_settings(preset, loaded.name, config, seed, assignments))
+    if cluster is not None:
+        check_team(model.config)
     estimate = estimate_training_bytes(GraphSize.of(loaded), model.config)
     say(f"{loaded!r}")
     say(f"training needs about {format_bytes(estimate)} of memory{' a worker' if cluster else ''}")
