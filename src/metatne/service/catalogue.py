@@ -94,13 +94,15 @@ def unique_names(paths: Sequence[Path]) -> list[str]:
 def load_served(name: str, path: Path, graphs: Sequence[Graph] = ()) -> ServedModel:
     """A model ready to be asked, with its graph if that can be found."""
     model = MetaTNE.load(path)
-    return ServedModel(
+    served = ServedModel(
         name=name,
         model=model,
         graph=_graph_of(name, model.trained_, graphs),
         example=_read_example(path, model.trained_),
         search=NodeSearch(model.trained_.node_ids),
     )
+    served.card(0)  # what is made at the first look is made now, not while somebody waits
+    return served
 
 
 def write_example(path: Path, example: Example) -> None:
