@@ -7,15 +7,19 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from pydantic import ValidationError
 
 from metatne.errors import GraphMismatchError, MetaTNEError, ModelFormatError, UnknownNodeError
 from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
+from metatne.prediction.support import Support
 from metatne.saved import TrainedModel
 from metatne.service.answers import Example
 from metatne.service.node_search import NodeSearch
+from metatne.service.rankings import Ranking
 from metatne.service.refusals import Refusal
+from metatne.service.scoring import Question
 from metatne.service.served_model import ServedModel, nearest_model
 from metatne.storage import write_json
 
@@ -101,8 +105,16 @@ def load_served(name: str, path: Path, graphs: Sequence[Graph] = ()) -> ServedMo
         example=_read_example(path, model.trained_),
         search=NodeSearch(model.trained_.node_ids),
     )
-    served.card(0)  # what is made at the first look is made now, not while somebody waits
+    _warm_up(served)
     return served
+
+
+def _warm_up(served: ServedModel) -> None:
+    """Make now what the first question would make, and somebody would wait for."""
+    served.card(0)
+    if served.is_evidence and len(served.node_ids) > 2:
+        first, second = np.arange(1), np.arange(1, 2)
+        Ranking.of(Question(served, Support(first, second), None))
 
 
 def write_example(path: Path, example: Example) -> None:
