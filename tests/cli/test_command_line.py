@@ -58,7 +58,8 @@ def test_commands_are_listed_in_the_order_of_their_use(run: Run) -> None:
     lines = run("--help").out.split("Commands:\n")[1].split("\n\n")[0].splitlines()
     listed = dict(line.strip().split("  ", 1) for line in lines)
     expected = (
-        "demo datasets graph train predict explain relate suggest evaluate reproduce report bench"
+        "demo datasets graph train update predict explain relate suggest serve "
+        "evaluate reproduce beyond report bench"
     )
     assert list(listed) == expected.split()
     for name, summary in listed.items():  # written down, so that the help imports no command

@@ -6,6 +6,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -32,9 +33,11 @@ from metatne.cli.options import (
     chosen_cluster,
     load_graph,
 )
+from metatne.cli.plots import check_plot, plot_history
 from metatne.cli.training_bar import training_progress
 from metatne.errors import InputError, OutputExistsError, RunError
 from metatne.estimator import MetaTNE
+from metatne.graph.source import GraphSource
 from metatne.graph.store import Graph
 from metatne.parallel import num_cores
 from metatne.saved import HEADER
@@ -80,6 +83,14 @@ def train(
             "--log-dir", metavar="DIR", help="Write JSON lines and TensorBoard events here."
         ),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE.png",
+            help="Draw what each validation saw (pip install 'metatne[plot]').",
+        ),
+    ] = None,
     overwrite: OverwriteOption = False,
     engine: EngineOption = "local",
     workers: Annotated[
@@ -103,6 +114,7 @@ def train(
     """
     cluster = chosen_cluster(engine, workers, address)
     checkpoint = _checkpoint(out, resume=resume, overwrite=overwrite)
+    check_plot(plot)
     loaded = load_graph(graph, data_dir)
     model = MetaTNE(**all_settings(preset, loaded.name, config, seed, assignments))
     if cluster is not None:
@@ -114,8 +126,12 @@ def train(
         check_memory((cluster.num_workers or 1) * estimate)
     with _kept_if_unfinished(checkpoint, resume=resume):
         _fit(model, loaded, cluster, checkpoint, resume=resume, log_dir=log_dir)
+        model.trained_ = replace(model.trained_, graph_source=GraphSource.of(graph))
         model.save(out, overwrite=overwrite)
         shutil.rmtree(checkpoint.parent)
+    if plot is not None:
+        plot_history(model.history_, model.best_step_, plot)
+        say(f"drew {plot}")
     best = model.history_.set_index("step").loc[model.best_step_]
     say(
         f"saved {out}: step {model.best_step_} of {model.num_steps_}, "
