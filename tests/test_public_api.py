@@ -70,7 +70,8 @@ def test_what_an_estimator_offers() -> None:
     }
     rank = inspect.signature(metatne.MetaTNE.rank)
     assert list(rank.parameters) == [
-        *("self", "positives", "negatives", "candidates", "top", "prior")
+        *("self", "positives", "negatives", "candidates", "top", "prior"),
+        "progress",
     ]
     fit = inspect.signature(metatne.MetaTNE.fit)
     assert list(fit.parameters) == [

@@ -39,9 +39,10 @@ def update(
     overwrite: OverwriteOption = False,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Make a trained model know new nodes and edges, without training again.
+    """Make a trained model know new nodes and edges.
 
-    The graph has all nodes and known labels of before, and may have more nodes and other edges.
+    Nothing is learned anew. The graph has all nodes and known labels of before, and may have more
+    nodes and other edges.
     """
     check_new_directory("--out", out, overwrite=overwrite)
     before = MetaTNE.load(model)

@@ -20,6 +20,10 @@ MAX_GROUPS = 50
 """Groups of supports that are left out in turn, to see how much the answer hangs on them: single
 supports, unless there are more."""
 
+MANY_SUPPORTS = 200
+GROUPS_OF_MANY = 10
+"""Of so many supports, fewer groups: each is solved for, in time that grows with the cube."""
+
 Supports = Int64[np.ndarray, " support"]
 
 
@@ -143,7 +147,8 @@ def _left_out(num_supports: int, num_positives: int) -> list[Int64[np.ndarray, "
     num_negatives = num_supports - num_positives
     if num_positives == 1 or num_negatives == 1:
         return []
-    num_groups = min(MAX_GROUPS, num_supports)
+    most = MAX_GROUPS if num_supports < MANY_SUPPORTS else GROUPS_OF_MANY
+    num_groups = min(most, num_supports)
     group = np.arange(num_supports) % num_groups
     ways = [np.flatnonzero(group != number) for number in range(num_groups)]
     return [

@@ -21,6 +21,7 @@ from metatne.evidence.description import Description, nobody
 from metatne.evidence.head import Encoding, EvidenceHead
 from metatne.evidence.learning import make_episodes, tasks_at_a_time
 from metatne.evidence.vectors import NodeVectors
+from metatne.graph.raw import HOLDS, LACKS
 from metatne.parallel import Progress, Progressing, in_threads
 from metatne.sampling.tasks import Tasks
 
@@ -126,6 +127,26 @@ class EvidenceModel:
     def vectors_of_annotated(self) -> NodeVectors:
         """What the expert for annotated nodes sees of a node."""
         return NodeVectors(self.annotated.encoding, self.description)
+
+    @cached_property
+    def label_gaps(self) -> dict[int, Float64[np.ndarray, " column"]]:
+        """How much larger each column of a block is at holders of its label than at others.
+
+        By the number of the block, for those of the expert for annotated nodes that are of labels.
+        """
+        states, encoding = self.description.states, self.annotated.encoding
+        holds, lacks = states == HOLDS, states == LACKS
+        num_holding = np.maximum(holds.sum(axis=0), 1)
+        num_lacking = np.maximum(lacks.sum(axis=0), 1)
+        everyone = np.arange(self.description.num_nodes)[None]
+        gaps = {}
+        for number, block in enumerate(encoding.blocks):
+            if block.is_of_labels:
+                rows = self.description.block(block, everyone, nobody(1))[0]
+                held = np.einsum("nc,nc->c", rows, holds) / num_holding
+                lacked = np.einsum("nc,nc->c", rows, lacks) / num_lacking
+                gaps[number] = encoding.scales[number] * (held - lacked).astype(np.float64)
+        return gaps
 
     @cached_property
     def vectors_of_unannotated(self) -> NodeVectors:

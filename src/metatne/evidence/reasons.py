@@ -16,7 +16,6 @@ from scipy.special import expit, logit
 from metatne.evidence.adaptation import Expert, adapt
 from metatne.evidence.description import OWN, nobody
 from metatne.evidence.model import EvidenceModel
-from metatne.graph.raw import HOLDS, LACKS
 
 MAX_POOL = 2_000
 """Nodes among which those to label next are sought: the ones that are least certain."""
@@ -91,21 +90,10 @@ def relate(
     expert = model.annotated
     supports = np.concatenate((positives, negatives))
     linear = adapt(expert, model.description, supports, len(positives), with_error=False)
-    states = model.description.states
-    weights = np.zeros(states.shape[1])
-    everyone = np.arange(model.description.num_nodes)[None]
-    holds, lacks = states == HOLDS, states == LACKS
-    num_holding = np.maximum(holds.sum(axis=0), 1)
-    num_lacking = np.maximum(lacks.sum(axis=0), 1)
-    for number, block in enumerate(expert.encoding.blocks):
-        if not block.is_of_labels:
-            continue
-        rows = (
-            model.description.block(block, everyone, nobody(1))[0] * expert.encoding.scales[number]
-        )
-        gap = (rows * holds).sum(axis=0) / num_holding - (rows * lacks).sum(axis=0) / num_lacking
+    weights = np.zeros(len(model.label_names))
+    for number, gap in model.label_gaps.items():
         of_block = linear.of_block(expert.encoding, number)[:, 0].astype(np.float64)
-        if block == OWN[0]:
+        if expert.encoding.blocks[number] == OWN[0]:
             of_block = of_block - _prior_of_own_labels(expert)  # the same for any novel label
         weights += of_block * gap
     return expert.calibration.slope(len(positives), len(negatives)) * weights
