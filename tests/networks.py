@@ -6,11 +6,13 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from metatne.config import Config
 from metatne.model import MetaTNENetwork
+from metatne.noise import Noise, draw_noise
 
 
 class Task(NamedTuple):
@@ -65,6 +67,12 @@ def random_task(config: Config, num_tasks: int = 2, num_queries: int = 2) -> Tas
             for number in (config.positives, config.negatives, num_queries)
         )
     )
+
+
+def noise_of(config: Config, task: Task) -> Noise | None:
+    """Masks for the task, the same at every call."""
+    num_tasks, num_queries, _ = task.queries.shape
+    return draw_noise(config, num_tasks, num_queries, np.random.default_rng(0))
 
 
 def in_double(network: MetaTNENetwork) -> MetaTNENetwork:

@@ -1,8 +1,8 @@
 """The paper's transformation, classifier and loss as it writes them down: one query at a time.
 
 Slow on purpose: loops over heads and pairs of nodes, no vector or matrix of several nodes, and
-nothing of the network is called, only its parameters are read. `test_model.py` holds both fast
-forms of the network against it.
+nothing of the network is called, only its parameters are read. `model/agreement.py` holds both
+fast forms of the network against it.
 """
 
 from __future__ import annotations
