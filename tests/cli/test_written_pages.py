@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import runpy
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from metatne.bench.figure import Figure
 from metatne.bench.registry import BENCHMARKS
@@ -96,7 +98,9 @@ def test_a_measured_cost_goes_through_to_the_hours() -> None:
 
 
 def _script(name: str) -> dict[str, Any]:
-    return runpy.run_path(str(ROOT / "scripts" / name))
+    folder = ROOT / "scripts"
+    with mock.patch.object(sys, "path", [str(folder), *sys.path]):  # where a script's own are found
+        return runpy.run_path(str(folder / name))
 
 
 def _page(name: str) -> str:
