@@ -2,13 +2,14 @@
 
 Slow on purpose: loops over heads and pairs of nodes, no vector or matrix of several nodes, and
 nothing of the network is called, only its parameters are read. `model/agreement.py` holds both
-fast forms of the network against it.
+fast forms of the network against it, `test_variants.py` the ablation's.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -41,11 +42,12 @@ def reference_logits(
     """-dist(u~_q,m, c~_m,q) / sqrt(d) for m = +, -, from embeddings: (task, query, sign)."""
     closeness = [
         _minus_distance(
-            network,
-            config,
-            queries[task, query],
-            list(supports[task]),
-            [_SetNoise(block, task, query, is_first=not i) for i, block in enumerate(masks)],
+            *_transform(
+                network,
+                config,
+                [queries[task, query], *supports[task]],
+                [_SetNoise(block, task, query, is_first=not i) for i, block in enumerate(masks)],
+            )
         )
         for task in range(queries.shape[0])
         for query in range(queries.shape[1])
@@ -57,14 +59,50 @@ def reference_logits(
     return torch.stack(closeness).view(*queries.shape[:2], 2)
 
 
+def reference_one_set_logits(
+    network: MetaTNENetwork,
+    config: Config,
+    positives: Tensor,
+    negatives: Tensor,
+    queries: Tensor,
+    noise: Noise | None = None,
+) -> Tensor:
+    """Log-odds of the ablation's V2, from embeddings: (task, query).
+
+    It is to "produce task-specific embeddings by simply feeding all support and query node
+    representations into the self-attention network instead of according to Eqn. (4)". So every
+    node of a task is adapted once, and all queries are compared with the same two prototypes.
+    """
+    num_positives, num_supports = positives.shape[1], positives.shape[1] + negatives.shape[1]
+    logits = []
+    for task in range(queries.shape[0]):
+        everyone = [*positives[task], *negatives[task], *queries[task]]
+        blocks = zip(noise.positive, noise.negative, strict=True) if noise else ()
+        masks = [_OneSetNoise(positive, negative, task) for positive, negative in blocks]
+        adapted = _transform(network, config, everyone, masks)
+        for query in adapted[num_supports:]:
+            to_positive = _minus_distance(query, *adapted[:num_positives])
+            to_negative = _minus_distance(query, *adapted[num_positives:num_supports])
+            logits.append(to_positive - to_negative)
+    return torch.stack(logits).view(queries.shape[:2])
+
+
 def reference_probabilities(signed: Tensor) -> Tensor:
     """The probability of the label from the two distances (Eqn. 8): (task, query)."""
     positive, negative = torch.exp(signed[..., 0]), torch.exp(signed[..., 1])
     return positive / (positive + negative)
 
 
+class _TokenNoise(Protocol):
+    """What dropout leaves within one set of tokens, in one block."""
+
+    def of_attention(self, head: int, to: int, of: int) -> Tensor: ...
+    def of_attended(self, to: int, of: int) -> Tensor: ...
+    def of_fed(self, to: int) -> Tensor: ...
+
+
 class _SetNoise:
-    """What dropout leaves within one set {query} u supports, in one block; token 0 is the query."""
+    """Of one set {query} u supports; token 0 is the query."""
 
     def __init__(self, masks: SetMasks, task: int, query: int, *, is_first: bool) -> None:
         self.masks, self.task, self.query, self.is_first = masks, task, query, is_first
@@ -96,23 +134,42 @@ class _SetNoise:
         return self.masks.fed_supports[self.task, to - 1]
 
 
-def _minus_distance(
-    network: MetaTNENetwork,
-    config: Config,
-    query: Tensor,
-    supports: list[Tensor],
-    noise: Sequence[_SetNoise],
-) -> Tensor:
-    adapted_query, *adapted_supports = _transform(network, config, [query, *supports], noise)
-    prototype = sum(adapted_supports[1:], adapted_supports[0]) / len(adapted_supports)
-    distance = ((adapted_query - prototype) ** 2).sum()
-    return -distance / math.sqrt(config.dim)
+class _OneSetNoise:
+    """Of V2's one set: positives, negatives, queries. Its attention weights are not dropped."""
+
+    def __init__(self, positive: SetMasks, negative: SetMasks, task: int) -> None:
+        self.attended: list[Tensor] = [
+            *positive.attended_supports[task],
+            *negative.attended_supports[task],
+            *positive.attended_queries[task],
+        ]
+        self.fed: list[Tensor] = [
+            *positive.fed_supports[task],
+            *negative.fed_supports[task],
+            *positive.fed_queries[task],
+        ]
+
+    def of_attention(self, head: int, to: int, of: int) -> Tensor:
+        return torch.ones(())
+
+    def of_attended(self, to: int, of: int) -> Tensor:
+        return self.attended[to]
+
+    def of_fed(self, to: int) -> Tensor:
+        return self.fed[to]
+
+
+def _minus_distance(query: Tensor, *supports: Tensor) -> Tensor:
+    """From adapted embeddings."""
+    prototype = sum(supports[1:], supports[0]) / len(supports)
+    distance = ((query - prototype) ** 2).sum()
+    return -distance / math.sqrt(len(query))
 
 
 def _transform(
-    network: MetaTNENetwork, config: Config, nodes: list[Tensor], noise: Sequence[_SetNoise]
+    network: MetaTNENetwork, config: Config, nodes: list[Tensor], noise: Sequence[_TokenNoise]
 ) -> list[Tensor]:
-    """Tr: the set {u_q} u {u_k} after all blocks (Eqn. 4)."""
+    """Tr: a set of nodes, such as {u_q} u {u_k}, after all blocks (Eqn. 4)."""
     transformation = network.transformation
     blocks = (transformation.first_block, *transformation.later_blocks)
     for block, masks in zip(blocks, noise or (None,) * len(blocks), strict=True):
@@ -133,7 +190,7 @@ def _transform(
 
 
 def _attend(
-    attention: nn.Module, config: Config, nodes: list[Tensor], noise: _SetNoise | None
+    attention: nn.Module, config: Config, nodes: list[Tensor], noise: _TokenNoise | None
 ) -> list[Tensor]:
     """Multi-head self-attention over the set (supplement, Eqn. 1 to 4)."""
     width = config.attention_dim // config.num_heads
@@ -156,7 +213,7 @@ def _attend(
     return attended
 
 
-def _feed(net: nn.Module, nodes: list[Tensor], noise: _SetNoise | None) -> list[Tensor]:
+def _feed(net: nn.Module, nodes: list[Tensor], noise: _TokenNoise | None) -> list[Tensor]:
     fed = [_feed_forward(net, u) for u in nodes]
     return fed if noise is None else [f * noise.of_fed(i) for i, f in enumerate(fed)]
 
