@@ -17,7 +17,7 @@ DOUBLE = 1e-9
 
 PRE_NORM = [*product([True], (1, 2), (1, 3), (0.0, 0.4))]
 # Its noise is of blocks that normalise first, as its docstring says.
-POST_NORM = [(False, 1, 3, 0.0), (False, 2, 3, 0.0)]
+POST_NORM = [(False, 1, 3, 0.0), (False, 2, 3, 0.0), (False, 2, 3, 0.4)]
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,11 @@ class OneSetNetwork(MetaTNENetwork):
 
 def _fed(block: Block, tokens: Tensor, noise: Noise | None, place: int) -> Tensor:
     """`Block.feed`, with the noise of nodes of both signs."""
-    return tokens + (block.feed(tokens) - tokens) * _mask(noise, place, "fed")
+    if not block.norm_first:
+        tokens = block.attention_norm(tokens)
+    fed = block.feedforward(block.feedforward_norm(tokens) if block.norm_first else tokens)
+    tokens = tokens + fed * _mask(noise, place, "fed")
+    return tokens if block.norm_first else block.feedforward_norm(tokens)
 
 
 def _mask(noise: Noise | None, place: int, part: str) -> Tensor | float:
