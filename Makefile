@@ -56,5 +56,5 @@ $(VENV)/.core: $(VENV)/bin/pip pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/pip pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,cluster,experiments]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,cluster,experiments,service]'
 	@touch $@ $(VENV)/.core

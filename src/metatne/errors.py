@@ -11,11 +11,14 @@ MetaTNEError
 │   ├── ConfigError           a setting that is not one, or out of range
 │   ├── DatasetError          a data set that is not there, or not what it should be
 │   ├── ModelFormatError      a saved model that cannot be read
+│   ├── ProjectError          a label project that is not there, or cannot be read
+│   ├── ConflictError         a label project that somebody else has changed meanwhile
 │   ├── OutputExistsError     an output that would overwrite something
 │   ├── MissingExtraError     a library that an extra would have brought
 │   └── NotFittedError        a model that was asked before it was fitted
 └── RunError                  the run failed, not the input; exits with 1
     ├── OutOfMemoryError      the run would not fit into memory, so it was not started
+    ├── ServiceError          a service that cannot be reached, or cannot answer now
     └── TrainingError         training cannot go on (a loss that is not finite)
 """
 
@@ -120,6 +123,18 @@ class ModelFormatError(InputError):
     """A saved model that cannot be read."""
 
 
+class ProjectError(InputError):
+    """A label project that is not there, or a file of them that cannot be read."""
+
+
+class ConflictError(InputError):
+    """A label project that somebody else has changed since it was read."""
+
+    def __init__(self, message: str, *, yours: Any = None, theirs: Any = None) -> None:
+        self.yours, self.theirs = yours, theirs
+        super().__init__(message)
+
+
 class OutputExistsError(InputError):
     """An output that would overwrite something."""
 
@@ -138,6 +153,14 @@ class RunError(MetaTNEError):
 
 class OutOfMemoryError(RunError):
     """The run would not fit into memory, so it was not started."""
+
+
+class ServiceError(RunError):
+    """A service that cannot be reached, or cannot answer now."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
 
 
 class TrainingError(RunError):

@@ -25,6 +25,7 @@ from metatne.evidence.model import EvidenceModel
 from metatne.evidence.storage import from_tensors, to_tensors
 from metatne.graph.disk import map_ids, write_ids
 from metatne.graph.node_ids import NodeIds
+from metatne.graph.source import GraphSource
 from metatne.model import MetaTNENetwork
 from metatne.storage import new_directory, write_json
 
@@ -48,6 +49,8 @@ class TrainedModel:
     validation_labels: list[str]
     best_step: int
     history: list[dict[str, Any]]
+    graph_source: GraphSource | None = None
+    """Where the graph is to be found again, if anybody has said."""
 
     @property
     def network(self) -> MetaTNENetwork:
@@ -80,7 +83,8 @@ def save_model(path: Path, model: TrainedModel, *, overwrite: bool = False) -> N
                 "name": model.graph_name,
                 "fingerprint": model.fingerprint,
                 "num_nodes": len(model.node_ids),
-            },
+            }
+            | ({"source": model.graph_source.to_json()} if model.graph_source else {}),
             "config": model.config.model_dump(),
             "known_labels": model.known_labels,
             "validation_labels": model.validation_labels,
@@ -118,7 +122,18 @@ def load_model(path: Path, *, device: str = "auto") -> TrainedModel:
         validation_labels=header["validation_labels"],
         best_step=header["best_step"],
         history=header["history"],
+        graph_source=_source_of(path, header),
     )
+
+
+def _source_of(path: Path, header: dict[str, Any]) -> GraphSource | None:
+    source = header["graph"].get("source")  # which models of before do not have
+    if source is None:
+        return None
+    try:
+        return GraphSource.from_json(source)
+    except ValueError as error:
+        raise _broken(path / HEADER, str(error)) from error
 
 
 def label_columns(scorer: MetaTNENetwork | EvidenceModel) -> list[str]:

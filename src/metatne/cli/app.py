@@ -24,6 +24,7 @@ SUMMARIES = {
     "explain": "Say why a node has its probability.",
     "relate": "Say which known labels speak for a novel one.",
     "suggest": "Name the nodes whose labels would help most.",
+    "serve": "Answer questions over HTTP, with a page to ask them on.",
     "evaluate": "Score a method on labels it has never seen.",
     "reproduce": "Run the trials of a table or figure of the paper.",
     "report": "Make tables of the trials that were run.",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -19,10 +21,13 @@ from metatne.errors import MetaTNEError
 from metatne.estimator import MetaTNE
 from metatne.graph.datasets import load_dataset
 from metatne.graph.raw import HOLDS, LACKS, UNKNOWN
+from metatne.graph.source import GraphSource, without_labels
 from metatne.graph.store import Graph
 from metatne.metrics import average_precision, roc_auc
 from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape
 from metatne.seeding import numpy_generator
+from metatne.service.answers import Example
+from metatne.service.catalogue import write_example
 
 NUM_POSITIVES, NUM_NEGATIVES = 10, 20
 _MARKS = {HOLDS: "yes", LACKS: "no", UNKNOWN: "not tagged yet"}
@@ -58,34 +63,47 @@ def demo(
     held_out = graph.labels.position(label)
     sampler = TaskSampler(graph.labels, [held_out], TaskShape(NUM_POSITIVES, NUM_NEGATIVES, 0, 0))
     examples = sampler.draw(1, numpy_generator(seed, "demo"))
-    model = _train_without(graph, held_out, directory)
+    model = _train_without(graph, label, directory)
+    write_example(directory, _example(graph, label, examples))
     ranking = _rank(model, graph, examples)
     ranking["state"] = graph.labels.states(
         graph.node_ids.positions(ranking["node"].tolist()), held_out
     )
     _show(graph, label, examples, ranking, top)
+    show(f"\nAsk it yourself: metatne serve {shlex.quote(str(directory))}")
+    show("and open the address that it prints in a browser.")
 
 
-def _train_without(graph: Graph, held_out: int, directory: Path) -> MetaTNE:
+def _train_without(graph: Graph, label: str, directory: Path) -> MetaTNE:
     """A model that has never seen the label; one trained by an earlier call is taken again."""
-    others = [label for label in range(graph.labels.num_labels) if label != held_out]
-    visible = graph.with_labels(graph.labels.before_others(others))
+    source = GraphSource.of("debian", without=[label])
+    visible = without_labels(graph, [label])
     if directory.exists():
         try:
             model = MetaTNE.load(directory, graph=visible)
         except MetaTNEError as error:
             say(f"training again: {error}")
         else:
-            if model.config == MetaTNE().config:
+            if model.config == MetaTNE().config and model.trained_.graph_source == source:
                 say(f"using the model in {directory}")
                 return model
             say(f"training again: the model in {directory} was trained with other settings")
     say(f"{visible!r}")
     with training_progress() as progress:
         model = MetaTNE().fit(visible, observers=[progress])
+    model.trained_ = replace(model.trained_, graph_source=source)
     model.save(directory, overwrite=True)
     say(f"saved the model in {directory}")
     return model
+
+
+def _example(graph: Graph, label: str, examples: Tasks) -> Example:
+    """The tag as a label to begin with, for the page's first screen."""
+    return Example(
+        name=label,
+        positives=graph.node_ids.take(examples.positives[0]),
+        negatives=graph.node_ids.take(examples.negatives[0]),
+    )
 
 
 def _rank(model: MetaTNE, graph: Graph, examples: Tasks) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -35,6 +36,7 @@ from metatne.cli.options import (
 from metatne.cli.training_bar import training_progress
 from metatne.errors import InputError, OutputExistsError, RunError
 from metatne.estimator import MetaTNE
+from metatne.graph.source import GraphSource
 from metatne.graph.store import Graph
 from metatne.parallel import num_cores
 from metatne.saved import HEADER
@@ -111,6 +113,7 @@ def train(
         check_memory((cluster.num_workers or 1) * estimate)
     with _kept_if_unfinished(checkpoint, resume=resume):
         _fit(model, loaded, cluster, checkpoint, resume=resume, log_dir=log_dir)
+        model.trained_ = replace(model.trained_, graph_source=GraphSource.of(graph))
         model.save(out, overwrite=overwrite)
         shutil.rmtree(checkpoint.parent)
     best = model.history_.set_index("step").loc[model.best_step_]

@@ -1,0 +1,96 @@
+"""Questions answered once: rankings kept by what was asked, the oldest forgotten first."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, TypeVar
+
+from metatne.service.rankings import Ranking
+from metatne.service.scoring import Progress, Question, check_not_empty
+
+Kept = TypeVar("Kept")
+
+KEPT_BYTES = 256 * 2**20
+WAIT_SECONDS = 0.05
+"""How often somebody who waits for another's answer looks whether it is still wanted."""
+
+
+class Desk:
+    """Where questions arrive; a page asks for the ranking, the map and more of one question.
+
+    Of several threads with the same question one works and the others wait for what it finds.
+    """
+
+    def __init__(self, max_bytes: int = KEPT_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._working: dict[Hashable, tuple[Lock, int]] = {}
+        self._lock = Lock()
+        self.num_bytes = 0
+        self.num_hits = 0
+        self.num_misses = 0
+
+    def rank(self, question: Question, progress: Progress) -> Ranking:
+        """The ranking of a question."""
+        check_not_empty(question)
+        return self.once(
+            ("ranking", *question.key),
+            lambda: Ranking.of(question, progress),
+            lambda ranking: ranking.num_bytes,
+            lambda: progress(0, 0),
+        )
+
+    def once(
+        self,
+        key: Hashable,
+        work: Callable[[], Kept],
+        size: Callable[[Kept], int],
+        still_wanted: Callable[[], None],
+    ) -> Kept:
+        """What `work` gave when it was last called for this key, or gives now.
+
+        `still_wanted` raises when nobody waits any more.
+        """
+        with self._alone_with(key, still_wanted):
+            with self._lock:
+                if key in self._kept:
+                    self.num_hits += 1
+                    self._kept.move_to_end(key)
+                    found: Kept = self._kept[key][0]
+                    return found
+                self.num_misses += 1
+            made = work()
+            self._keep(key, made, size(made))
+            return made
+
+    def _keep(self, key: Hashable, made: Any, num_bytes: int) -> None:
+        with self._lock:
+            self._kept[key] = (made, num_bytes)
+            self.num_bytes += num_bytes
+            while self.num_bytes > self._max_bytes and len(self._kept) > 1:
+                _, (_, freed) = self._kept.popitem(last=False)
+                self.num_bytes -= freed
+
+    @contextmanager
+    def _alone_with(self, key: Hashable, still_wanted: Callable[[], None]) -> Iterator[None]:
+        """The block is for one thread a key at a time."""
+        with self._lock:
+            working, num_waiting = self._working.get(key, (Lock(), 0))
+            self._working[key] = (working, num_waiting + 1)
+        try:
+            while not working.acquire(timeout=WAIT_SECONDS):
+                still_wanted()
+            try:
+                yield
+            finally:
+                working.release()
+        finally:
+            with self._lock:
+                _, num_waiting = self._working[key]
+                if num_waiting == 1:
+                    del self._working[key]
+                else:
+                    self._working[key] = (working, num_waiting - 1)

@@ -1,0 +1,115 @@
+"""A question on its way: to a worker thread, and back as JSON or as a stream of events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+
+from fastapi import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Scope
+
+from metatne.errors import MetaTNEError
+from metatne.service.answers import Answer
+from metatne.service.http.problems import Json, as_json, error_body, unexpected
+from metatne.service.http.request_log import log
+from metatne.service.jobs import Cancelled, Job, Jobs
+from metatne.service.refusals import Refusal, refusal_of
+from metatne.service.scoring import Progress
+
+EVENTS = "text/event-stream"
+LOOK_SECONDS = 0.1
+"""How often a stream looks how far the work is."""
+
+QUIET_SECONDS = 10.0
+"""After so long without news a comment goes out, so that nothing between takes it for dead."""
+
+Work = Callable[[Progress], Answer]
+
+
+async def answer(request: Request, jobs: Jobs, work: Work) -> Response:
+    """What `work` finds; JSON is made in the worker's thread too, since rows may be thousands."""
+    return Json(await run(request, jobs, lambda job: as_json(work(job.report))))
+
+
+async def run(request: Request, jobs: Jobs, work: Callable[[Job[bytes]], bytes]) -> bytes:
+    """What the work gives, unless the client goes away first: then the work is called off."""
+    job = jobs.submit(work)
+    finished = asyncio.ensure_future(job.result())
+    gone = asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait({finished, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if finished.done():
+            return finished.result()
+    except (Cancelled, asyncio.CancelledError):
+        pass
+    finally:
+        gone.cancel()
+        if not finished.done():
+            job.cancel()
+            finished.cancel()
+    raise Refusal("cancelled", "nobody waited for the answer", status=499)
+
+
+async def stream(request: Request, jobs: Jobs, work: Work) -> Response:
+    """Progress as events, then the result or the error as the last one.
+
+    A full queue is still answered with its own status: nothing has been sent by then.
+    """
+    job = jobs.submit(lambda job: as_json(work(job.report)))
+    return StreamingResponse(
+        _events(request, job), media_type=EVENTS, headers={"X-Accel-Buffering": "no"}
+    )
+
+
+async def _events(request: Request, job: Job[bytes]) -> AsyncIterator[bytes]:
+    told, told_at = (0, 0), time.monotonic()
+    finished = asyncio.ensure_future(job.result())
+    try:
+        while not (await asyncio.wait({finished}, timeout=LOOK_SECONDS))[0]:
+            if await request.is_disconnected():
+                return
+            if job.total and (job.done, job.total) != told:
+                told, told_at = (job.done, job.total), time.monotonic()
+                yield _event("progress", _progress(*told))
+            elif time.monotonic() - told_at > QUIET_SECONDS:
+                told_at = time.monotonic()
+                yield b": still at it\n\n"
+        if job.total and (job.done, job.total) != told:
+            yield _event("progress", _progress(job.done, job.total))
+        yield _last_event(finished, request.scope)
+    finally:
+        if not finished.done():
+            job.cancel()
+            finished.cancel()
+
+
+def _last_event(finished: asyncio.Future[bytes], scope: Scope) -> bytes:
+    try:
+        return _event("result", finished.result())
+    except Refusal as refusal:
+        return _event("error", error_body(refusal, scope))
+    except MetaTNEError as error:
+        return _event("error", error_body(refusal_of(error), scope))
+    except (Cancelled, asyncio.CancelledError):
+        stopped = Refusal("cancelled", "the service is stopping; ask again when it is back")
+        return _event("error", error_body(stopped, scope))
+    except Exception:
+        log.exception("a question failed")
+        return _event("error", error_body(unexpected(), scope))
+
+
+def _progress(done: int, total: int) -> bytes:
+    return json.dumps({"done": done, "total": total}).encode()
+
+
+def _event(name: str, data: bytes) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), data)
+
+
+async def _gone(request: Request) -> None:
+    """Returns when the client has closed the connection; the body has been read by then."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

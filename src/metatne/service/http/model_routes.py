@@ -1,0 +1,218 @@
+"""Routes about models: what they are, their nodes, and every question that can be asked."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Literal
+
+import numpy as np
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from metatne.service.answers import (
+    EgoAnswer,
+    ExplainAnswer,
+    FoundNodes,
+    MapAnswer,
+    ModelFacts,
+    Models,
+    NodeCard,
+    RankAnswer,
+    RelateAnswer,
+    SuggestAnswer,
+)
+from metatne.service.egos import draw_ego
+from metatne.service.exports import FORMATS, export_ranking
+from metatne.service.http.asking import EVENTS, answer, run, stream
+from metatne.service.http.documented import OF_QUESTIONS, OF_READING, errors
+from metatne.service.http.problems import Json
+from metatne.service.limits import MAX_FOUND, MAX_ID_LENGTH, MAX_QUERY_LENGTH
+from metatne.service.maps import draw_map
+from metatne.service.questions import (
+    EgoQuestion,
+    Examples,
+    ExplainQuestion,
+    ExportQuestion,
+    MapQuestion,
+    RankQuestion,
+    RelateQuestion,
+    SuggestQuestion,
+)
+from metatne.service.reasons import explain_node, relate_labels, suggest_nodes
+from metatne.service.refusals import Refusal
+from metatne.service.scoring import Progress, resolve_question
+from metatne.service.state import ServiceState
+
+MODELS = "Models and nodes"
+QUESTIONS = "Questions"
+
+
+def model_routes(state: ServiceState) -> APIRouter:
+    """The routes over the models of a service."""
+    router = APIRouter(prefix="/api/v1/models")
+    catalogue, jobs, desk = state.catalogue, state.jobs, state.desk
+
+    @router.get("", tags=[MODELS], response_model=Models, responses=errors())
+    async def models() -> Response:
+        """Every model, and what it can be asked."""
+        catalogue.check_ready()
+        facts: list[ModelFacts] = [served.facts() for served in catalogue.all()]
+        return Json(Models(models=facts))
+
+    @router.get("/{model}/nodes", tags=[MODELS], response_model=FoundNodes, responses=OF_READING)
+    async def nodes(
+        model: str,
+        q: Annotated[str, Query(max_length=MAX_QUERY_LENGTH, description="Part of a name.")] = "",
+        limit: Annotated[int, Query(ge=1, le=MAX_FOUND)] = 20,
+    ) -> Response:
+        """Nodes whose name begins with the text, then those that have it; in any case."""
+        served = catalogue.get(model)
+        return Json(await run_in_threadpool(served.find_nodes, q, limit))
+
+    @router.get("/{model}/node", tags=[MODELS], response_model=NodeCard, responses=OF_READING)
+    async def node(
+        model: str,
+        id: Annotated[str, Query(min_length=1, max_length=MAX_ID_LENGTH)],
+    ) -> Response:
+        """What is known of a node; ids that are integers are given as text too."""
+        served = catalogue.get(model)
+
+        def card() -> NodeCard:
+            try:
+                return served.card(served.position(id, "id"))
+            except Refusal as refusal:
+                refusal.status = 404  # here the node is what is asked for
+                raise
+
+        return Json(await run_in_threadpool(card))
+
+    @router.post("/{model}/rank", tags=[QUESTIONS], response_model=RankAnswer, responses=OF_RANK)
+    async def rank(model: str, body: RankQuestion, request: Request) -> Response:
+        """The nodes by how likely they hold the novel label.
+
+        With `Accept: text/event-stream`, events `progress` while it goes on, then `result` or
+        `error`.
+        """
+        served = catalogue.get(model)
+
+        def work(progress: Progress) -> RankAnswer:
+            started = time.perf_counter()
+            question = resolve_question(served, body, prior=body.prior, candidates=body.candidates)
+            found = desk.rank(question, progress).page(body.filter, body.offset, body.top)
+            found.seconds = round(time.perf_counter() - started, 4)
+            return found
+
+        is_stream = EVENTS in request.headers.get("accept", "")
+        return await (stream if is_stream else answer)(request, jobs, work)
+
+    @router.post(
+        "/{model}/explain", tags=[QUESTIONS], response_model=ExplainAnswer, responses=OF_QUESTIONS
+    )
+    async def explain(model: str, body: ExplainQuestion, request: Request) -> Response:
+        """Why a node has its probability: parts that add up to its log-odds."""
+        served = catalogue.get(model)
+
+        def work(progress: Progress) -> ExplainAnswer:
+            question = resolve_question(served, body, prior=body.prior)
+            return explain_node(desk, question, body.node, progress)
+
+        return await answer(request, jobs, work)
+
+    @router.post(
+        "/{model}/relate", tags=[QUESTIONS], response_model=RelateAnswer, responses=OF_QUESTIONS
+    )
+    async def relate(model: str, body: RelateQuestion, request: Request) -> Response:
+        """Which known labels speak for the novel one, and which against it."""
+        served = catalogue.get(model)
+
+        def work(progress: Progress) -> RelateAnswer:
+            return relate_labels(desk, resolve_question(served, body), body.top, progress)
+
+        return await answer(request, jobs, work)
+
+    @router.post(
+        "/{model}/suggest", tags=[QUESTIONS], response_model=SuggestAnswer, responses=OF_QUESTIONS
+    )
+    async def suggest(model: str, body: SuggestQuestion, request: Request) -> Response:
+        """What to label next, the most helpful first."""
+        served = catalogue.get(model)
+
+        def work(progress: Progress) -> SuggestAnswer:
+            question = resolve_question(served, body, prior=body.prior)
+            return suggest_nodes(desk, question, body.number, progress)
+
+        return await answer(request, jobs, work)
+
+    @router.post("/{model}/map", tags=[QUESTIONS], response_model=MapAnswer, responses=OF_QUESTIONS)
+    async def map_(model: str, body: MapQuestion, request: Request) -> Response:
+        """Where the examples and some nodes lie, before and after the examples were given."""
+        served = catalogue.get(model)
+
+        def work(progress: Progress) -> MapAnswer:
+            question = resolve_question(served, body, prior=body.prior)
+            return draw_map(desk, question, served.positions(body.nodes, "nodes"), progress)
+
+        return await answer(request, jobs, work)
+
+    @router.post("/{model}/ego", tags=[QUESTIONS], response_model=EgoAnswer, responses=OF_QUESTIONS)
+    async def ego(model: str, body: EgoQuestion, request: Request) -> Response:
+        """The graph around some nodes; with positives, its nodes have probabilities."""
+        served = catalogue.get(model)
+
+        def work(progress: Progress) -> EgoAnswer:
+            _ = served.needed_graph
+            ranking = None
+            positives = negatives = np.empty(0, dtype=np.int64)
+            if body.positives:
+                examples = Examples(positives=body.positives, negatives=body.negatives)
+                question = resolve_question(served, examples, prior=body.prior)
+                positives, negatives = question.support.positives, question.support.negatives
+                ranking = desk.rank(question, progress)
+            asked = served.positions(body.nodes, "nodes")
+            return draw_ego(served, asked, positives, negatives, ranking, body.max_nodes)
+
+        return await answer(request, jobs, work)
+
+    @router.post("/{model}/export", tags=[QUESTIONS], response_class=Response, responses=OF_EXPORT)
+    async def export(
+        model: str,
+        body: ExportQuestion,
+        request: Request,
+        format: Annotated[Literal["csv", "parquet", "json"], Query()] = "csv",
+    ) -> Response:
+        """The ranking as a file; a spreadsheet that opens the CSV runs none of it."""
+        served = catalogue.get(model)
+
+        def work(progress: Progress) -> bytes:
+            question = resolve_question(served, body, prior=body.prior, candidates=body.candidates)
+            ranking = desk.rank(question, progress)
+            return export_ranking(ranking, body.filter, body.offset, body.top, format)
+
+        data = await run(request, jobs, lambda job: work(job.report))
+        name = f"ranking.{format}"
+        return Response(
+            data,
+            media_type=FORMATS[format].media_type,
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        )
+
+    return router
+
+
+OF_RANK = OF_QUESTIONS | {
+    200: {
+        "model": RankAnswer,
+        "description": "A page of the table; as events if `text/event-stream` is accepted.",
+        "content": {EVENTS: {"schema": {"type": "string"}}},
+    }
+}
+OF_EXPORT = OF_QUESTIONS | {
+    200: {
+        "description": "The file.",
+        "content": {
+            kind.media_type.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}}
+            for kind in FORMATS.values()
+        },
+    }
+}

@@ -1,0 +1,129 @@
+"""Routes about label projects."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from metatne.service.answers import Project, ProjectHistory, Projects
+from metatne.service.http.documented import errors
+from metatne.service.http.problems import Json
+from metatne.service.limits import MAX_NAME_LENGTH
+from metatne.service.project_csv import read_examples, write_examples
+from metatne.service.project_nodes import checked_content
+from metatne.service.questions import INT64_END, AtVersion, ProjectChange, ProjectContent
+from metatne.service.state import ServiceState
+
+PROJECTS = "Label projects"
+OF_NEW = errors(400, 404, 413, 415, 422)
+OF_ONE = errors(404, 422)
+OF_CHANGE = errors(400, 404, 413, 415, 422, conflict=True)
+
+
+def project_routes(state: ServiceState) -> APIRouter:
+    """The routes over the label projects of a service."""
+    router = APIRouter(prefix="/api/v1/projects", tags=[PROJECTS])
+    projects, catalogue = state.projects, state.catalogue
+
+    @router.get("", response_model=Projects, responses=errors(422))
+    async def list_projects(deleted: bool = False) -> Response:
+        """The projects that are there, or those that were deleted; the last changed first."""
+        return Json(await run_in_threadpool(projects.all, deleted=deleted))
+
+    @router.post("", status_code=201, response_model=Project, responses=OF_NEW)
+    async def create(body: ProjectContent) -> Response:
+        """A new project."""
+
+        def work() -> Project:
+            return projects.create(checked_content(catalogue, body))
+
+        return Json(await run_in_threadpool(work), 201)
+
+    @router.post(
+        "/import",
+        status_code=201,
+        response_model=Project,
+        responses=OF_NEW,
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {"text/csv": {"schema": {"type": "string"}}},
+            }
+        },
+    )
+    async def import_csv(
+        request: Request,
+        name: Annotated[str, Query(min_length=1, max_length=MAX_NAME_LENGTH)],
+        model: Annotated[str, Query(min_length=1, max_length=MAX_NAME_LENGTH)],
+    ) -> Response:
+        """A new project from CSV: a node and `holds` or `lacks` on each line."""
+        data = await request.body()
+
+        def work() -> Project:
+            positives, negatives = read_examples(catalogue.get(model), data)
+            content = ProjectContent(
+                name=name, model=model, positives=positives, negatives=negatives
+            )
+            return projects.create(content, what="imported")
+
+        return Json(await run_in_threadpool(work), 201)
+
+    @router.get("/{project}", response_model=Project, responses=OF_ONE)
+    async def get(project: str) -> Response:
+        """The newest version of a project, deleted or not."""
+        return Json(await run_in_threadpool(projects.get, project))
+
+    @router.put("/{project}", response_model=Project, responses=OF_CHANGE)
+    async def change(project: str, body: ProjectChange) -> Response:
+        """The whole project anew, with the version that was read."""
+
+        def work() -> Project:
+            content = checked_content(catalogue, body, before=projects.get(project))
+            return projects.change(project, content, body.version)
+
+        return Json(await run_in_threadpool(work))
+
+    @router.post("/{project}/undo", response_model=Project, responses=OF_CHANGE)
+    async def undo(project: str, body: AtVersion) -> Response:
+        """The project as it was before its last change, as a new version."""
+        return Json(await run_in_threadpool(projects.undo, project, body.version))
+
+    @router.post("/{project}/redo", response_model=Project, responses=OF_CHANGE)
+    async def redo(project: str, body: AtVersion) -> Response:
+        """The project as it was before the last undo, as a new version."""
+        return Json(await run_in_threadpool(projects.redo, project, body.version))
+
+    @router.delete("/{project}", response_model=Project, responses=errors(404, 422, conflict=True))
+    async def delete(project: str, version: Annotated[int, Query(ge=1, le=INT64_END)]) -> Response:
+        """The project, marked as deleted; it can be restored."""
+        return Json(await run_in_threadpool(projects.delete, project, version))
+
+    @router.post("/{project}/restore", response_model=Project, responses=OF_ONE)
+    async def restore(project: str) -> Response:
+        """The project, deleted no more."""
+        return Json(await run_in_threadpool(projects.restore, project))
+
+    @router.get("/{project}/history", response_model=ProjectHistory, responses=OF_ONE)
+    async def history(project: str) -> Response:
+        """Every version of a project, the newest first."""
+        return Json(await run_in_threadpool(projects.history, project))
+
+    @router.get("/{project}/csv", response_class=Response, responses=OF_ONE | OF_CSV)
+    async def csv(project: str) -> Response:
+        """The project's examples as CSV: a node and `holds` or `lacks` on each line."""
+        found = await run_in_threadpool(projects.get, project)
+        name = re.sub(r"[^A-Za-z0-9]+", "-", found.name).strip("-") or "project"
+        return Response(
+            write_examples(found.positives, found.negatives),
+            media_type="text/csv; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{name}.csv"'},
+        )
+
+    return router
+
+
+OF_CSV = {200: {"description": "CSV.", "content": {"text/csv": {"schema": {"type": "string"}}}}}

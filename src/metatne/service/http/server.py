@@ -1,0 +1,134 @@
+"""A running service: the socket, the models loaded beside it, an orderly end."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Thread
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from metatne.errors import InputError, MetaTNEError
+from metatne.graph.store import Graph
+from metatne.service.http.app import make_app
+from metatne.service.http.guard import LOOPBACK
+from metatne.service.state import ServiceState
+
+STOP_SECONDS = 10
+"""How long requests may go on after the service was told to stop."""
+
+MIN_TOKEN_LENGTH = 16
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def read_token(file: Path) -> str:
+    """The token in a file: one line, long enough not to be guessed."""
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise InputError(f"--token: expected a file of text, found {file}") from error
+    if len(token) < MIN_TOKEN_LENGTH or any(c.isspace() for c in token) or not token.isascii():
+        raise InputError(
+            f"--token: expected one line of at least {MIN_TOKEN_LENGTH} plain characters in "
+            f"{file}, such as `openssl rand -hex 32` prints"
+        )
+    return token
+
+
+class Server:
+    """A service on a socket of its own.
+
+    The socket is bound at once, so that a port that is taken is said before models are loaded;
+    they are loaded while the service answers already that it is not ready.
+    """
+
+    def __init__(
+        self, state: ServiceState, *, host: str = "127.0.0.1", port: int = 8000, token: str | None
+    ) -> None:
+        if token is None and not is_loopback(host):
+            raise InputError(
+                f"--host: {host} can be reached from other machines, so a token is needed: "
+                "put one into a file (openssl rand -hex 32 > token) and add --token FILE"
+            )
+        self.state = state
+        self._socket = _bound(host, port)
+        name, self.port = host, self._socket.getsockname()[1]
+        self.url = f"http://{f'[{name}]' if ':' in name else name}:{self.port}"
+        hosts = {*LOOPBACK, host} if token is None else None
+        app: ASGIApp = make_app(state, token=token, hosts=hosts)
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                lifespan="off",
+                timeout_keep_alive=30,
+                timeout_graceful_shutdown=STOP_SECONDS,
+                h11_max_incomplete_event_size=64 * 1024,
+            )
+        )
+        self._trouble: MetaTNEError | OSError | None = None
+
+    def run(
+        self,
+        models: Sequence[Path],
+        graphs: Callable[[], Sequence[Graph]] = lambda: (),
+        *,
+        when_ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Serve until SIGINT or SIGTERM; a model that cannot be loaded ends it with its error."""
+
+        def load() -> None:
+            try:
+                self.state.catalogue.load(models, graphs())
+                when_ready()
+            except (MetaTNEError, OSError) as error:
+                self._trouble = error
+                self.stop()
+
+        loading = Thread(target=load, name="metatne-load", daemon=True)
+        try:
+            loading.start()
+            self._server.run(sockets=[self._socket])
+        finally:
+            self.state.close()
+            self._socket.close()
+        if self._trouble is not None:
+            raise self._trouble
+
+    def stop(self) -> None:
+        """Take no more requests, end those there are, and let `run` return."""
+        self._server.should_exit = True
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise InputError(f"--host: {host!r} is no address of this machine: {error}") from error
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except OSError as error:
+        bound.close()
+        raise InputError(
+            f"--port: cannot listen at {host}:{port} ({error.strerror or error}); "
+            "name another with --port, or 0 for any that is free"
+        ) from error
+    return bound

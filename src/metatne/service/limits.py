@@ -1,0 +1,38 @@
+"""How much one request may ask for; the contract of the service, in numbers."""
+
+from __future__ import annotations
+
+MAX_BODY_BYTES = 2**20
+MAX_IMPORT_BYTES = 5 * 2**20
+BODY_SECONDS = 30.0
+"""How long a client may take to send its body."""
+
+MAX_SUPPORTS = 10_000
+"""Examples that a label project may have."""
+
+MAX_ASKED_SUPPORTS = 2_000
+"""Examples of one question: the closed form solves for all of them together, and its memory grows
+with their square and its time with their cube."""
+
+MAX_TOP = 10_000
+MAX_QUERY_LENGTH = 200
+MAX_FOUND = 100
+"""Nodes that one search may return."""
+
+MAX_CANDIDATES = 100_000
+MAX_MAP_NODES = 500
+MAX_EGO_NODES = 200
+MAX_EGO_SHOWN = 500
+MAX_SUGGESTED = 200
+
+MAX_LABELS_SHOWN = 5
+MAX_NEIGHBOURS_SHOWN = 50
+MAX_SHARED_SHOWN = 20
+
+MAX_ID_LENGTH = 10_000
+MAX_NAME_LENGTH = 200
+MAX_NOTES_LENGTH = 100_000
+MAX_PROJECTS = 2_000
+
+MAX_IN_FLIGHT = 256
+"""Requests that are worked on at once, of whatever kind."""

@@ -1,0 +1,156 @@
+"""The file of label projects: SQLite, opened with care, brought up to date, never half written."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+
+from metatne.errors import ProjectError, ServiceError
+
+FILE = "projects.sqlite3"
+APPLICATION = 0x4D544E45  # "MTNE", so that another program's file is not taken for ours
+BUSY_SECONDS = 5.0
+
+MIGRATIONS = (
+    """
+    CREATE TABLE projects (
+        id TEXT PRIMARY KEY,
+        created TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE contents (
+        id INTEGER PRIMARY KEY,
+        project TEXT NOT NULL REFERENCES projects (id),
+        parent INTEGER REFERENCES contents (id),
+        body TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE versions (
+        project TEXT NOT NULL REFERENCES projects (id),
+        version INTEGER NOT NULL CHECK (version >= 1),
+        changed TEXT NOT NULL,
+        what TEXT NOT NULL,
+        shown INTEGER NOT NULL REFERENCES contents (id),
+        tip INTEGER NOT NULL REFERENCES contents (id),
+        deleted INTEGER NOT NULL CHECK (deleted IN (0, 1)),
+        PRIMARY KEY (project, version)
+    ) STRICT;
+    """,
+)
+"""Each brings a file from the version of its place to the next; what is here is never changed.
+
+A content is what a user wrote, and its parent what it was before. A version shows a content; its
+tip is the newest content that redo can come to. Rows are only ever added.
+"""
+
+
+class ProjectDatabase:
+    """One connection for all threads: what is done with it takes milliseconds."""
+
+    def __init__(self, directory: Path) -> None:
+        self.file = directory / FILE
+        self._lock = RLock()
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(
+                self.file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+        except (OSError, sqlite3.Error) as error:
+            raise ProjectError(
+                f"label projects cannot be kept in {directory}: {error}; "
+                "name a directory that can be written to with --data"
+            ) from error
+        try:
+            self._prepare()
+        except sqlite3.Error as error:
+            self.close()
+            raise self._damaged(error) from error
+        except ProjectError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The database as it is at one moment."""
+        with self._transaction("BEGIN") as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A change that happens whole when the block ends well, and else not at all."""
+        with self._transaction("BEGIN IMMEDIATE") as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                self._connection.execute(begin)
+                try:
+                    yield self._connection
+                    self._connection.execute("COMMIT")
+                finally:
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+            except sqlite3.OperationalError as error:
+                raise ServiceError(
+                    f"{self.file}: {error}, so nothing was changed; "
+                    "see that the disk has room and can be written to, then ask again",
+                    retry_after=BUSY_SECONDS,
+                ) from error
+            except sqlite3.DatabaseError as error:
+                raise self._damaged(error) from error
+
+    def _prepare(self) -> None:
+        connection = self._connection
+        is_new = not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        if not is_new:
+            self._check()
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        # Another process may be at it as well: what there is to do is asked under the lock.
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            found = connection.execute("PRAGMA user_version").fetchone()[0]
+            for number in range(found, len(MIGRATIONS)):
+                for statement in MIGRATIONS[number].split(";"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {number + 1}")
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    def _check(self) -> None:
+        """Refuse a file that is another program's, of a later version, or damaged."""
+        connection = self._connection
+        if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+            raise ProjectError(
+                f"{self.file} is not a file of label projects; move it away, "
+                "or name another directory with --data"
+            )
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > len(MIGRATIONS):
+            raise ProjectError(
+                f"{self.file} was written by a later version of metatne "
+                f"(format {version}, expected at most {len(MIGRATIONS)}); use that version"
+            )
+        problems = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
+        if problems != ["ok"]:
+            raise self._damaged(problems[0])
+        if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
+            raise self._damaged("rows are missing that others refer to")
+
+    def _damaged(self, reason: object) -> ProjectError:
+        return ProjectError(
+            f"{self.file} is damaged: {reason}; put back a copy of it, or move it away "
+            "(with its -wal and -shm files) to begin with no projects"
+        )

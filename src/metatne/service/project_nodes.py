@@ -1,0 +1,66 @@
+"""The nodes of a label project, held against the model that it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from metatne.service.answers import Project
+from metatne.service.catalogue import Catalogue
+from metatne.service.questions import NodeId, ProjectContent
+from metatne.service.refusals import Refusal
+from metatne.service.served_model import ServedModel
+
+Content = TypeVar("Content", bound=ProjectContent)
+
+
+def checked_content(
+    catalogue: Catalogue, content: Content, *, before: Project | None = None
+) -> Content:
+    """The content with its nodes as the graph writes them (12, not "12"), each marked once.
+
+    A change is held against the model only as far as it is new: a project must stay readable
+    and mendable when its model is not served any more, or has lost a node.
+    """
+    if before is None or content.model != before.model:
+        served: ServedModel | None = catalogue.get(content.model)
+        known: set[NodeId] = set()
+    else:
+        served = catalogue.find(content.model)
+        known = {*before.positives, *before.negatives}
+    sides: dict[str, list[NodeId]] = {}
+    seen: dict[NodeId, str] = {}
+    for field in ("positives", "negatives"):
+        nodes: list[NodeId] = getattr(content, field)
+        if served is not None:
+            nodes = _as_in_graph(served, nodes, known, field)
+        for place, node in enumerate(nodes):
+            if node in seen:
+                raise Refusal(
+                    "bad_support",
+                    f"{field}[{place}]: expected each node once, "
+                    f"found {node!r} in {seen[node]} already",
+                    field=f"{field}[{place}]",
+                )
+            seen[node] = field
+        sides[field] = nodes
+    return content.model_copy(update=sides)
+
+
+def _as_in_graph(
+    served: ServedModel, nodes: Sequence[NodeId], known: set[NodeId], field: str
+) -> list[NodeId]:
+    if all(node in served.node_ids for node in nodes if node not in known):
+        return [
+            served.node_ids[int(served.node_ids.positions([node])[0])]
+            if node in served.node_ids
+            else node
+            for node in nodes
+        ]
+    first = next(
+        place
+        for place, node in enumerate(nodes)
+        if node not in known and node not in served.node_ids
+    )
+    served.position(nodes[first], f"{field}[{first}]")
+    raise AssertionError("a node that is not there was found")

@@ -1,0 +1,202 @@
+"""What may be asked: the bodies of requests, checked field by field."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+
+from metatne.service.limits import (
+    MAX_ASKED_SUPPORTS,
+    MAX_CANDIDATES,
+    MAX_EGO_NODES,
+    MAX_EGO_SHOWN,
+    MAX_ID_LENGTH,
+    MAX_MAP_NODES,
+    MAX_NAME_LENGTH,
+    MAX_NOTES_LENGTH,
+    MAX_SUGGESTED,
+    MAX_SUPPORTS,
+    MAX_TOP,
+)
+
+INT64_END = 2**63 - 1
+
+NodeId = (
+    Annotated[StrictInt, Field(ge=-INT64_END - 1, le=INT64_END)]
+    | Annotated[StrictStr, Field(min_length=1, max_length=MAX_ID_LENGTH)]
+)
+Label = Annotated[StrictStr, Field(min_length=1, max_length=MAX_ID_LENGTH)]
+Supports = Annotated[list[NodeId], Field(max_length=MAX_ASKED_SUPPORTS)]
+StoredSupports = Annotated[list[NodeId], Field(max_length=MAX_SUPPORTS)]
+Prior = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+Version = Annotated[StrictInt, Field(ge=1, le=INT64_END)]
+
+
+class Body(BaseModel):
+    """A body without fields that nobody knows: a misspelt one would be silently ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Examples(Body):
+    """The novel label: nodes that hold it and nodes that lack it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"positives": ["ann", "bob"], "negatives": ["dan"]}]}
+    )
+
+    positives: Annotated[Supports, Field(description="Nodes that hold the label, at least one.")]
+    negatives: Annotated[
+        Supports,
+        Field(description="Nodes that lack it; without any, nodes drawn at random stand in."),
+    ] = []
+
+
+class PriorExamples(Examples):
+    """Examples, and the share of nodes that hold the label."""
+
+    prior: Annotated[
+        Prior | None,
+        Field(description="Share of nodes that hold the label; that of a known label if null."),
+    ] = None
+
+
+class RowFilter(Body):
+    """Which of the ranked nodes to return; their ranks stay those among all."""
+
+    holds: Annotated[Label | None, Field(description="Only nodes that hold this label.")] = None
+    lacks: Annotated[Label | None, Field(description="Only nodes known to lack it.")] = None
+    annotated: Annotated[
+        StrictBool | None, Field(description="Only nodes whose labels are known, or unknown.")
+    ] = None
+    min_degree: Annotated[StrictInt | None, Field(ge=0, le=INT64_END)] = None
+    contains: Annotated[
+        Annotated[StrictStr, Field(max_length=200)] | None,
+        Field(description="Only nodes whose id has this text in it, in any case."),
+    ] = None
+
+
+class TableQuestion(PriorExamples):
+    """Rank the nodes for the novel label."""
+
+    candidates: Annotated[
+        Annotated[list[NodeId], Field(max_length=MAX_CANDIDATES)] | None,
+        Field(description="Rank these nodes only; all that are no examples if null."),
+    ] = None
+    offset: Annotated[StrictInt, Field(ge=0, le=INT64_END, description="Rows to pass over.")] = 0
+    filter: RowFilter | None = None
+
+
+class RankQuestion(TableQuestion):
+    """Rank the nodes for the novel label, and return a page of the table."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"positives": ["ann", "bob"], "negatives": ["dan"], "top": 20}]
+        }
+    )
+
+    top: Annotated[StrictInt, Field(ge=1, le=MAX_TOP, description="Rows to return.")] = 50
+
+
+class ExportQuestion(TableQuestion):
+    """Rank the nodes for the novel label, and write the table to a file."""
+
+    top: Annotated[
+        StrictInt | None, Field(ge=1, le=INT64_END, description="Rows to write; all if null.")
+    ] = None
+
+
+class ExplainQuestion(PriorExamples):
+    """Why the node has its probability."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"node": "eve", "positives": ["ann"], "negatives": []}]}
+    )
+
+    node: NodeId
+
+
+class RelateQuestion(Examples):
+    """Which known labels speak for the novel one, and which against it."""
+
+    top: Annotated[StrictInt, Field(ge=1, le=MAX_TOP, description="Labels at either end.")] = 20
+
+
+class SuggestQuestion(PriorExamples):
+    """Which nodes to label next."""
+
+    number: Annotated[StrictInt, Field(ge=1, le=MAX_SUGGESTED)] = 10
+
+
+class MapQuestion(PriorExamples):
+    """Where the examples and these nodes lie, before and after the examples were given."""
+
+    nodes: Annotated[list[NodeId], Field(max_length=MAX_MAP_NODES)] = []
+
+
+class EgoQuestion(Body):
+    """The graph around these nodes; with positives, its nodes have probabilities."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"nodes": ["eve"], "positives": ["ann"], "max_nodes": 30}]}
+    )
+
+    nodes: Annotated[list[NodeId], Field(min_length=1, max_length=MAX_EGO_NODES)]
+    positives: Supports = []
+    negatives: Supports = []
+    prior: Prior | None = None
+    max_nodes: Annotated[StrictInt, Field(ge=1, le=MAX_EGO_SHOWN)] = 60
+
+
+Name = Annotated[StrictStr, Field(min_length=1, max_length=MAX_NAME_LENGTH)]
+Notes = Annotated[StrictStr, Field(max_length=MAX_NOTES_LENGTH)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class ProjectContent(BaseModel):
+    """What a user writes down of a novel label."""
+
+    # A project as it was read may be sent back whole: what only the service sets is passed over.
+    model_config = ConfigDict(
+        extra="ignore",
+        json_schema_extra={
+            "examples": [{"name": "plays chess", "model": "town", "positives": ["ann"]}]
+        },
+    )
+
+    name: Name
+    model: Annotated[Name, Field(description="The model that it is about.")]
+    positives: StoredSupports = []
+    negatives: StoredSupports = []
+    notes: Notes = ""
+    threshold: Annotated[
+        Share | None, Field(description="Where the user has put the decision line.")
+    ] = None
+    prior: Prior | None = None
+
+
+class ProjectChange(ProjectContent):
+    """A whole project, with the version of it that was read."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"name": "plays chess", "model": "town", "positives": ["ann", "bob"], "version": 1}
+            ]
+        },
+    )
+
+    version: Version
+
+
+class AtVersion(Body):
+    """The version that was read, so that nobody's change is lost."""
+
+    version: Version
+
+
+def plain(body: BaseModel) -> dict[str, Any]:
+    """The body as JSON has it."""
+    return body.model_dump(mode="json")
