@@ -121,7 +121,7 @@ def pulls(graph: FakeGraph, node: Id, ask: JSON) -> list[JSON]:
         for other in marked:
             is_near = graph.circle[other] == graph.circle[node]
             share = len(graph.neighbours[other] & graph.neighbours[node])
-            pull = (0.5 if is_near else -0.02) + 0.15 * share + 0.2 * _noise(node, other)
+            pull = (0.22 if is_near else -0.01) + 0.35 * share + 0.5 * _noise(node, other)
             parts.append(_part(reason, other, sign * pull))
     return parts
 

@@ -26,6 +26,7 @@ export interface Ink {
   text: string;
   paper: string;
   line: string;
+  edge: string;
   accent: string;
   faint: string;
 }
@@ -174,7 +175,7 @@ const styles = (ink: Ink): StylesheetJson =>
         label: "data(text)",
         "background-color": ink.faint,
         "border-width": 1,
-        "border-color": ink.line,
+        "border-color": ink.edge,
         color: ink.text,
         "font-family": "system-ui, sans-serif",
         "font-size": 11,

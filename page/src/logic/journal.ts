@@ -65,7 +65,8 @@ export function redo(journal: Journal): Journal | null {
   if (next === undefined) return null;
   const rest = journal.future.slice(0, -1);
   const moved = { ...journal, now: next.draft, past: [...journal.past, journal.now] };
-  if (takeable(journal)?.kind === "undo")
+  // Not for a change that was never sent: an undo at the queue's end is then an earlier one.
+  if (next.isOnServer && takeable(journal)?.kind === "undo")
     return { ...moved, future: rest, queue: journal.queue.slice(0, -1) };
   if (next.isOnServer)
     return { ...moved, future: rest, queue: [...journal.queue, { kind: "redo" }] };

@@ -3,7 +3,7 @@ import type { Id } from "../contract";
 import { draft, edit, look, mark, model } from "../desk";
 import type { Mark } from "../logic/draft";
 import { showId } from "../logic/ids";
-import { count, percent } from "../logic/numbers";
+import { count, nouns, percent } from "../logic/numbers";
 import { choose, ranking } from "../ranking";
 import { markByKey, moveByKey, SIGNS } from "./marking";
 import { Search } from "./search";
@@ -53,6 +53,8 @@ function Name() {
   );
 }
 
+const FIRST = 12;
+
 interface ListProps {
   as: Mark;
   title: string;
@@ -63,6 +65,11 @@ interface ListProps {
 function List({ as, title, nodes, empty }: ListProps) {
   const list = useRef<HTMLUListElement>(null);
   const [active, setActive] = useState(0);
+  const [isWhole, setWhole] = useState(false);
+  // The newest first: a mark that was just made must be seen.
+  const newest = [...nodes].reverse();
+  const shown = isWhole || nodes.length <= FIRST + 2 ? newest : newest.slice(0, FIRST);
+  const reachable = Math.min(active, shown.length - 1);
   return (
     <div class="marked">
       <h2>
@@ -73,13 +80,13 @@ function List({ as, title, nodes, empty }: ListProps) {
       </h2>
       {nodes.length === 0 && <p class="faint">{empty}</p>}
       <ul class="chips" ref={list} aria-label={title} onKeyDown={(event) => moveByKey(event, list.current!)}>
-        {nodes.map((node, i) => (
+        {shown.map((node, i) => (
           <li key={i} class="chip">
             <button
               type="button"
               class="chip-name"
               data-row
-              tabIndex={i === Math.min(active, nodes.length - 1) ? 0 : -1}
+              tabIndex={i === reachable ? 0 : -1}
               onFocus={() => setActive(i)}
               onKeyDown={(event) => markByKey(event, node)}
               onClick={() => {
@@ -93,7 +100,7 @@ function List({ as, title, nodes, empty }: ListProps) {
               type="button"
               class="chip-remove"
               aria-label={`Remove ${showId(node)}`}
-              tabIndex={i === Math.min(active, nodes.length - 1) ? 0 : -1}
+              tabIndex={i === reachable ? 0 : -1}
               onClick={() => mark(node, null)}
             >
               ×
@@ -101,6 +108,11 @@ function List({ as, title, nodes, empty }: ListProps) {
           </li>
         ))}
       </ul>
+      {shown.length < nodes.length && (
+        <button type="button" class="link faint small" onClick={() => setWhole(true)}>
+          and {nouns(nodes.length - shown.length, "other")}
+        </button>
+      )}
     </div>
   );
 }

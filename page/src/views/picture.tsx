@@ -36,7 +36,7 @@ export function Picture() {
             label="Places on the map"
             name="place"
             value={place.value}
-            options={{ before: "Before", after: "After" }}
+            options={{ before: "In the graph", after: "For this label" }}
             onChoose={(next) => (place.value = next)}
           />
         )}
@@ -52,7 +52,7 @@ export function Picture() {
       ) : (
         <Drawing scene={scene} isWaiting={value === null && state === "asking"} />
       )}
-      <Legend kind={kind} />
+      <Legend />
       <List dots={scene.dots} />
     </section>
   );
@@ -79,10 +79,9 @@ function useScene(): Scene {
       at: point[where],
       isNamed: false,
     }));
-    const when = where === "before" ? "before" : "after";
     return {
       kind: "map",
-      says: `Map of ${nouns(points.length, "node")}, ${when} the examples were taken into account. The ranking has the same nodes as a list.`,
+      says: `Map of ${nouns(points.length, "node")}, ${where} the examples were taken into account. The list below names them.`,
       dots,
       ties: [],
     };
@@ -187,6 +186,7 @@ function inkOf(element: HTMLElement): Ink {
     text: read("text"),
     paper: read("paper"),
     line: read("line"),
+    edge: read("edge"),
     accent: read("accent"),
     faint: read("faint"),
   };
@@ -196,7 +196,7 @@ function inkOf(element: HTMLElement): Ink {
 
 const SHARES = Array.from({ length: 12 }, (_, i) => i / 11);
 
-function Legend({ kind }: { kind: Kind }) {
+function Legend() {
   return (
     <div class="legend small">
       <span>
@@ -214,9 +214,6 @@ function Legend({ kind }: { kind: Kind }) {
         </span>{" "}
         1
       </span>
-      {kind === "map" && (
-        <span class="faint">{place.value === "before" ? "as the graph has them" : "as the examples move them"}</span>
-      )}
     </div>
   );
 }

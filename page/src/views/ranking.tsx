@@ -48,6 +48,8 @@ export function RankingView() {
       <Figures />
       <div class="tools">
         <Filters />
+        <span class="grow" />
+        <Work />
         <button type="button" class="quiet" disabled={value === null} onClick={() => (exportOpen.value = true)}>
           Export
         </button>
@@ -62,9 +64,9 @@ export function RankingView() {
   );
 }
 
-/** What the ranking comes to, in three figures; and what it is doing. */
+/** What the ranking comes to, in three figures. */
 function Figures() {
-  const { value, state } = ranking.answer.value;
+  const { value } = ranking.answer.value;
   const above = value === null ? null : held(rows.value, value.num_ranked, line.value);
   const top = precisionAtTop(checks.value, draft.value, TOP);
   const isOwn = value !== null && draft.value.threshold === null && value.num_holding !== null;
@@ -95,33 +97,40 @@ function Figures() {
             : `With 95 % confidence between ${percent(top.low!)} and ${percent(top.high!)}. A row counts with the rank it had when you marked it.`
         }
       />
-      <div class="work" role="status">
-        {busy.value && <span>The server is busy; trying again…</span>}
-        {!busy.value && state === "asking" && (
-          <span class="late">
-            {progress.value && progress.value.total > 0 ? (
-              <>
-                Ranking… {percent(progress.value.done / progress.value.total)}{" "}
-                <progress max={progress.value.total} value={progress.value.done} aria-label="Ranking" />
-              </>
-            ) : (
-              "Ranking…"
-            )}{" "}
-            <button type="button" class="small" onClick={ranking.cancel}>
-              Cancel
-            </button>
-          </span>
-        )}
-        {state === "cancelled" && (
-          <>
-            Cancelled{value === null ? "" : "; this is the ranking of before"}.{" "}
-            <button type="button" class="small" onClick={ranking.again}>
-              Rank again
-            </button>
-          </>
-        )}
-        {state === "ready" && <span class="hidden">{nouns(value!.num_ranked, "node")} ranked.</span>}
-      </div>
+    </div>
+  );
+}
+
+/** What is going on, and a way to stop it. */
+function Work() {
+  const { value, state } = ranking.answer.value;
+  return (
+    <div class="work" role="status">
+      {busy.value && <span>The server is busy; trying again…</span>}
+      {!busy.value && state === "asking" && (
+        <span class="late">
+          {progress.value && progress.value.total > 0 ? (
+            <>
+              Ranking… {percent(progress.value.done / progress.value.total)}{" "}
+              <progress max={progress.value.total} value={progress.value.done} aria-label="Ranking" />
+            </>
+          ) : (
+            "Ranking…"
+          )}{" "}
+          <button type="button" class="small" onClick={ranking.cancel}>
+            Cancel
+          </button>
+        </span>
+      )}
+      {state === "cancelled" && (
+        <>
+          Cancelled{value === null ? "" : "; this is the ranking of before"}.{" "}
+          <button type="button" class="small" onClick={ranking.again}>
+            Rank again
+          </button>
+        </>
+      )}
+      {state === "ready" && <span class="hidden">{nouns(value!.num_ranked, "node")} ranked.</span>}
     </div>
   );
 }

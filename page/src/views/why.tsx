@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Explanation, Id, NodeCard, Part } from "../contract";
 import { draft, look, model, selected } from "../desk";
@@ -74,13 +75,9 @@ function Parts({ found }: { found: Explanation }) {
     });
   const shown = isWhole ? examples : examples.slice(0, FIRST);
   const rest = examples.slice(FIRST);
-  const most = Math.max(...general.map((part) => Math.abs(part.contribution)), ...examples.map((part) => Math.abs(part.contribution)));
+  const most = Math.max(...examples.map((part) => Math.abs(part.contribution)));
   return (
     <>
-      <p class="verdict">
-        <strong>{probability(found.probability)}</strong>{" "}
-        <span class="faint">probability, log-odds {signed(found.log_odds)}: the sum of these</span>
-      </p>
       <table class="reasons">
         <caption class="hidden">What adds up to the log-odds of {showId(found.node)}</caption>
         <thead class="hidden">
@@ -97,17 +94,23 @@ function Parts({ found }: { found: Explanation }) {
             </ReasonRow>
           ))}
           {!isWhole && rest.length > 0 && (
-            <ReasonRow most={most} value={sum(rest)}>
+            <ReasonRow value={sum(rest)}>
               <button type="button" class="link" onClick={() => setWhole(true)}>
                 {nouns(rest.length, "other example")}
               </button>
             </ReasonRow>
           )}
           {general.map((part) => (
-            <ReasonRow key={part.says} most={most} value={part.contribution}>
+            <ReasonRow key={part.says} value={part.contribution}>
               <span class="faint">{part.says}</span>
             </ReasonRow>
           ))}
+          <tr class="sum">
+            <td colSpan={2}>
+              Together, in log-odds <span class="faint">(probability {probability(found.probability)})</span>
+            </td>
+            <td class="number">{signed(found.log_odds)}</td>
+          </tr>
         </tbody>
       </table>
       <Shared found={found} />
@@ -120,17 +123,21 @@ const sum = (parts: Part[]): number => parts.reduce((total, part) => total + par
 
 interface RowProps {
   value: number;
-  most: number;
-  children: preact.ComponentChildren;
+  most?: number; // without it there is no bar: sums of many would dwarf the single examples
+  children: ComponentChildren;
 }
 
 function ReasonRow({ value, most, children }: RowProps) {
   return (
     <tr>
-      <td class="reason">{children}</td>
-      <td class="pull-cell">
-        <Pull value={value} most={most} />
+      <td class="reason" colSpan={most === undefined ? 2 : 1}>
+        {children}
       </td>
+      {most !== undefined && (
+        <td class="pull-cell">
+          <Pull value={value} most={most} />
+        </td>
+      )}
       <td class="number">{signed(value)}</td>
     </tr>
   );
@@ -138,7 +145,7 @@ function ReasonRow({ value, most, children }: RowProps) {
 
 function NodeLink({ node }: { node: Id }) {
   return (
-    <>
+    <span class="node-link">
       <Sign of={markOf(draft.value, node)} />
       <button
         type="button"
@@ -150,7 +157,7 @@ function NodeLink({ node }: { node: Id }) {
       >
         {showId(node)}
       </button>
-    </>
+    </span>
   );
 }
 
