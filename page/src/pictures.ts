@@ -26,8 +26,7 @@ const toDraw = computed(() => {
         ? []
         : [selected.value];
   if (nodes.length === 0) return null;
-  const { positives, negatives } = question.value;
-  return { model: model.value.name, body: { nodes, positives, negatives, max_nodes: MOST_AROUND } };
+  return { model: model.value.name, body: { ...question.value, nodes, max_nodes: MOST_AROUND } };
 });
 
 export const ego = answering<NonNullable<typeof toDraw.value>, Ego>(

@@ -23,6 +23,8 @@ export const isFiltered = computed(() => Object.values(filter.value).some((part)
 export const page = signal(0);
 export const progress = signal<Progress | null>(null);
 
+/** How many rows of the whole ranking come before the fetched ones. */
+export const offset = computed(() => stretch.value * STRETCH);
 const stretch = computed(() => Math.floor((page.value * PAGE) / STRETCH));
 
 const wanted = computed(() =>
@@ -34,7 +36,7 @@ const wanted = computed(() =>
           ...question.value,
           filter: isFiltered.value ? filter.value : null,
           top: STRETCH,
-          offset: stretch.value * STRETCH,
+          offset: offset.value,
         },
       },
 );
@@ -56,7 +58,7 @@ export const ranking = answering<NonNullable<typeof wanted.value>, Ranking>(
 
 export const rows = computed<Row[]>(() => ranking.answer.value.value?.rows ?? []);
 export const shownRows = computed<Row[]>(() => {
-  const first = page.value * PAGE - stretch.value * STRETCH;
+  const first = page.value * PAGE - offset.value;
   return rows.value.slice(first, first + PAGE);
 });
 export const numPages = computed(() =>

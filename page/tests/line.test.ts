@@ -3,10 +3,10 @@ import { test } from "node:test";
 import type { Row } from "../src/contract";
 import { held, lineBelow, rowsAbove } from "../src/logic/line";
 
-const rowsOf = (probabilities: number[], first = 1): Row[] =>
+const rowsOf = (probabilities: number[]): Row[] =>
   probabilities.map((probability, i) => ({
     node: `n${i}`,
-    rank: first + i,
+    rank: i + 1,
     probability,
     low: null,
     high: null,
@@ -27,8 +27,8 @@ test("a line for any number of rows has that many above it", () => {
 });
 
 test("how many hold it is said no more exactly than it is known", () => {
-  assert.deepEqual(held(rows, 3, 0.5), { kind: "exactly", count: 2 });
-  assert.deepEqual(held(rows, 100, 0.1), { kind: "more than", count: 3 });
-  assert.deepEqual(held(rowsOf([0.3, 0.2], 51), 100, 0.5), { kind: "at most", count: 50 });
-  assert.deepEqual(held(rows, 3, 0.1), { kind: "exactly", count: 3 });
+  assert.deepEqual(held(rows, 0, 3, 0.5), { kind: "exactly", count: 2 });
+  assert.deepEqual(held(rows, 0, 100, 0.1), { kind: "more than", count: 3 });
+  assert.deepEqual(held(rowsOf([0.3, 0.2]), 50, 100, 0.5), { kind: "at most", count: 50 });
+  assert.deepEqual(held(rows, 0, 3, 0.1), { kind: "exactly", count: 3 });
 });

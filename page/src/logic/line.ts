@@ -15,16 +15,13 @@ export function lineBelow(rows: readonly Row[], count: number): number {
   return below === undefined ? above : (above + below) / 2;
 }
 
-export type Held =
-  | { kind: "exactly" | "more than" | "at most"; count: number };
+export type Held = { kind: "exactly" | "more than" | "at most"; count: number };
 
-/** How many nodes hold it by this line, as far as these rows of the whole ranking can tell. */
-export function held(rows: readonly Row[], numRanked: number, line: number): Held {
-  const first = rows[0];
-  const last = rows.at(-1);
-  if (first === undefined || last === undefined) return { kind: "exactly", count: 0 };
+/** How many nodes hold it by this line, as far as these rows, `offset` after the first, can tell. */
+export function held(rows: readonly Row[], offset: number, numRanked: number, line: number): Held {
   const above = rowsAbove(rows, line);
-  if (above === 0 && first.rank > 1) return { kind: "at most", count: first.rank - 1 };
-  if (above === rows.length && last.rank < numRanked) return { kind: "more than", count: last.rank };
-  return { kind: "exactly", count: first.rank - 1 + above };
+  const end = offset + rows.length;
+  if (above === 0 && offset > 0) return { kind: "at most", count: offset };
+  if (above === rows.length && end < numRanked) return { kind: "more than", count: end };
+  return { kind: "exactly", count: offset + above };
 }

@@ -15,6 +15,7 @@ import {
   line,
   numAbove,
   numPages,
+  offset,
   page,
   progress,
   ranking,
@@ -67,7 +68,7 @@ export function RankingView() {
 /** What the ranking comes to, in three figures. */
 function Figures() {
   const { value } = ranking.answer.value;
-  const above = value === null ? null : held(rows.value, value.num_ranked, line.value);
+  const above = value === null ? null : held(rows.value, offset.value, value.num_ranked, line.value);
   const top = precisionAtTop(checks.value, draft.value, TOP);
   const isOwn = value !== null && draft.value.threshold === null && value.num_holding !== null;
   return (
