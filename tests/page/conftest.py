@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,10 +65,11 @@ def real(town_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield service
 
 
-@pytest.fixture(params=["fake", "real"])
+@pytest.fixture
 def base_url(request: pytest.FixtureRequest) -> str:
-    """Where the page is: it has to work the same on both."""
-    service: Service = request.getfixturevalue(request.param)
+    """Where the page is: `metatne serve`, or what METATNE_PAGE_SERVICE says (real or fake)."""
+    name = getattr(request, "param", os.environ.get("METATNE_PAGE_SERVICE", "real"))
+    service: Service = request.getfixturevalue(name)
     return service.url
 
 

@@ -33,31 +33,31 @@ def conflict(desk: Desk, other: Desk) -> tuple[str, str]:
 def test_merging_keeps_both(desk: Desk, other: Desk) -> None:
     mine, theirs = conflict(desk, other)
     desk.button("Merge both").click()
-    expect(desk.marked(False)).to_contain_text(mine)
-    expect(desk.marked(True)).to_contain_text(theirs)
+    expect(desk.chip(False, mine)).to_have_count(1)
+    expect(desk.chip(True, theirs)).to_have_count(1)
     desk.saved()
     other.page.reload()
-    expect(other.marked(False)).to_contain_text(mine)
-    expect(other.marked(True)).to_contain_text(theirs)
+    expect(other.chip(False, mine)).to_have_count(1)
+    expect(other.chip(True, theirs)).to_have_count(1)
 
 
 def test_taking_theirs_gives_up_mine(desk: Desk, other: Desk) -> None:
     mine, theirs = conflict(desk, other)
     desk.button("Take the other's").click()
-    expect(desk.marked(True)).to_contain_text(theirs)
-    expect(desk.marked(False)).not_to_contain_text(mine)
+    expect(desk.chip(True, theirs)).to_have_count(1)
+    expect(desk.chip(False, mine)).to_have_count(0)
     desk.saved()
 
 
 def test_keeping_mine_can_be_undone(desk: Desk, other: Desk) -> None:
     mine, theirs = conflict(desk, other)
     desk.button("Keep yours").click()
-    expect(desk.marked(False)).to_contain_text(mine)
-    expect(desk.marked(True)).not_to_contain_text(theirs)
+    expect(desk.chip(False, mine)).to_have_count(1)
+    expect(desk.chip(True, theirs)).to_have_count(0)
     desk.saved()
     desk.button("Undo").first.click()
-    expect(desk.marked(True)).to_contain_text(theirs)
-    expect(desk.marked(False)).not_to_contain_text(mine)
+    expect(desk.chip(True, theirs)).to_have_count(1)
+    expect(desk.chip(False, mine)).to_have_count(0)
 
 
 def test_a_disagreement_is_decided_by_hand(desk: Desk, other: Desk) -> None:
@@ -70,5 +70,5 @@ def test_a_disagreement_is_decided_by_hand(desk: Desk, other: Desk) -> None:
     expect(dialog.get_by_role("group", name=name)).to_be_visible()
     dialog.get_by_label("the other's: holds it").check()
     desk.button("Merge both").click()
-    expect(desk.marked(True)).to_contain_text(name)
-    expect(desk.marked(False)).not_to_contain_text(name)
+    expect(desk.chip(True, name)).to_have_count(1)
+    expect(desk.chip(False, name)).to_have_count(0)

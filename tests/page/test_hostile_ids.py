@@ -19,7 +19,7 @@ def test_a_name_that_is_html_is_shown_as_text(desk: Desk) -> None:
     row.locator(".row-name").click()
     expect(page.locator(".why-head .name")).to_have_text(HOSTILE)
     row.locator("button.mark.positive").click()
-    expect(desk.marked(True)).to_contain_text(HOSTILE)
+    expect(desk.chip(True, HOSTILE)).to_have_count(1)
     desk.page.get_by_label("Label", exact=True).fill(HOSTILE)
     desk.page.get_by_label("Label", exact=True).blur()
     desk.saved()
@@ -40,6 +40,6 @@ def test_integers_beyond_javascript_stay_themselves(new_desk: NewDesk, fake: Ser
     with desk.page.expect_request(re.compile("/rank$")) as asked:
         desk.page.locator(".results .row").first.locator("button.mark.positive").click()
     assert '"positives":[9007199254740995]' in (asked.value.post_data or "")
-    expect(desk.marked(True)).to_contain_text("9007199254740995")
+    expect(desk.chip(True, "9007199254740995")).to_have_count(1)
     desk.settled()
     assert len(set(desk.names())) == 25

@@ -22,7 +22,7 @@ def test_a_lost_connection_is_waited_for(desk: Desk) -> None:
     expect(desk.page.locator(".saving")).to_have_text("Kept in this tab")
     desk.page.get_by_label("Notes").fill("typed without a server")
     desk.page.get_by_label("Notes").blur()
-    expect(desk.marked(True)).to_contain_text(name)
+    expect(desk.chip(True, name)).to_have_count(1)
     context.set_offline(False)
     desk.button("Try now").click()
     expect(desk.page.get_by_role("alert")).to_have_count(0)
@@ -31,7 +31,7 @@ def test_a_lost_connection_is_waited_for(desk: Desk) -> None:
     assert name not in desk.names()
     desk.page.reload()
     desk.settled()
-    expect(desk.marked(True)).to_contain_text(name)
+    expect(desk.chip(True, name)).to_have_count(1)
     expect(desk.page.get_by_label("Notes")).to_have_value("typed without a server")
 
 
@@ -68,8 +68,8 @@ def test_a_server_that_dies_and_comes_back(
         desk.saved()
         expect(desk.page.get_by_role("alert")).to_have_count(0)
         desk.page.reload()
-        expect(desk.marked(True)).to_contain_text(kept)
-        expect(desk.marked(True)).to_contain_text(name)
+        expect(desk.chip(True, kept)).to_have_count(1)
+        expect(desk.chip(True, name)).to_have_count(1)
 
 
 def test_what_was_not_saved_outlives_a_reload(desk: Desk) -> None:
@@ -79,9 +79,9 @@ def test_what_was_not_saved_outlives_a_reload(desk: Desk) -> None:
     desk.page.route("**/api/v1/projects/**", lambda route: route.abort())
     name = desk.name(0)
     desk.page.locator(".ranked-row").first.locator("button.mark.positive").click()
-    expect(desk.marked(True)).to_contain_text(name)
+    expect(desk.chip(True, name)).to_have_count(1)
     expect(desk.page.locator(".saving")).not_to_have_text("Saved")
     desk.page.reload()
-    expect(desk.marked(True)).to_contain_text(name)
+    expect(desk.chip(True, name)).to_have_count(1)
     desk.page.unroute("**/api/v1/projects/**")
     desk.saved()
