@@ -1,9 +1,12 @@
 // Builds the page into the Python package, with names that stay the same: the service serves
 // them with an ETag, and a diff shows what changed.
 import * as esbuild from "esbuild";
-import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 
-const out = new URL("../src/metatne/service/page/", import.meta.url);
+const committed = new URL("../src/metatne/service/page/", import.meta.url);
+// --check builds beside the committed files and compares.
+const isCheck = process.argv.includes("--check");
+const out = isCheck ? new URL(".built/", import.meta.url) : committed;
 const assets = new URL("assets/", out);
 
 const options = {
@@ -41,6 +44,21 @@ async function licences(metafile) {
   return `What is in the page besides MetaTNE's own code.\n\n${parts.join(`\n${"-".repeat(80)}\n\n`)}`;
 }
 
+async function compare() {
+  const list = async (folder) => (await readdir(folder, { recursive: true })).sort();
+  const names = await list(out);
+  const stale = [];
+  for (const name of new Set([...names, ...(await list(committed))])) {
+    const read = (folder) => readFile(new URL(name, folder)).catch((error) => error.code);
+    const [built, kept] = [await read(out), await read(committed)];
+    if (String(built) !== String(kept)) stale.push(name);
+  }
+  await rm(out, { recursive: true });
+  if (stale.length === 0) return;
+  console.error(`not what the sources give: ${stale.join(", ")}; run make page`);
+  process.exit(1);
+}
+
 await rm(out, { recursive: true, force: true });
 await mkdir(assets, { recursive: true });
 await cp(new URL("static/index.html", import.meta.url), new URL("index.html", out));
@@ -52,6 +70,8 @@ if (process.argv.includes("--watch")) {
 } else {
   const { metafile } = await esbuild.build(options);
   await writeFile(new URL("licences.txt", out), await licences(metafile));
-  for (const [path, { bytes }] of Object.entries(metafile.outputs))
-    console.log(`${String(bytes).padStart(8)}  ${path.split("/").pop()}`);
+  if (isCheck) await compare();
+  else
+    for (const [path, { bytes }] of Object.entries(metafile.outputs))
+      console.log(`${String(bytes).padStart(8)}  ${path.split("/").pop()}`);
 }

@@ -14,4 +14,4 @@ await esbuild.build({
   target: "node20",
 });
 const built = files.map((name) => `.tests/${name.replace(/ts$/, "mjs")}`);
-process.exit(spawnSync(process.execPath, ["--test", ...built], { stdio: "inherit" }).status ?? 1);
+process.exit(spawnSync(process.execPath, ["--test", "--test-reporter=spec", ...built], { stdio: "inherit" }).status ?? 1);
