@@ -1,6 +1,7 @@
 // Answers that follow the question: asked again when it changes, the old one shown until then.
 import { effect, signal, untracked } from "@preact/signals";
 import type { ReadonlySignal, Signal } from "@preact/signals";
+import { sheet } from "./desk";
 
 export type Answer<T> = {
   /** The newest answer, which may be to an older question. */
@@ -19,7 +20,8 @@ export interface Asked<T> {
 }
 
 /**
- * Asks whenever `what` changes, and stops asking what nobody wants to know any more.
+ * Asks whenever `what` changes, and stops asking what nobody wants to know any more. Until the new
+ * answer comes the old one stays, unless it was about another project.
  *
  * `what` gives null where there is nothing to ask. A short delay makes one question of quick changes.
  */
@@ -31,6 +33,7 @@ export function answering<Q, T>(
   const answer = signal<Answer<T>>(none);
   const tries = signal(0);
   let running: AbortController | null = null;
+  let about: unknown = null;
 
   effect(() => {
     const question = what.value;
@@ -43,7 +46,9 @@ export function answering<Q, T>(
     const abort = new AbortController();
     running = abort;
     untracked(() => {
-      answer.value = { value: answer.value.value, state: "asking", error: null };
+      const old = about === sheet.value ? answer.value.value : null;
+      about = sheet.value;
+      answer.value = { value: old, state: "asking", error: null };
     });
     const timer = setTimeout(() => {
       askIt(question, abort.signal).then(

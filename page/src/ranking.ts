@@ -24,8 +24,7 @@ export const page = signal(0);
 export const progress = signal<Progress | null>(null);
 
 /** How many rows of the whole ranking come before the fetched ones. */
-export const offset = computed(() => stretch.value * STRETCH);
-const stretch = computed(() => Math.floor((page.value * PAGE) / STRETCH));
+export const offset = computed(() => STRETCH * Math.floor((page.value * PAGE) / STRETCH));
 
 const wanted = computed(() =>
   model.value === null || question.value.positives.length === 0

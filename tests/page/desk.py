@@ -69,11 +69,12 @@ class Desk:
     def marked(self, holds: bool) -> Locator:
         """The examples of one side."""
         title = "Holds it" if holds else "Does not hold it"
-        return self.page.get_by_role("list", name=title, exact=True)
+        return self.page.get_by_role("list", name=title, exact=True, include_hidden=True)
 
     def chip(self, holds: bool, name: str) -> Locator:
         """An example, if it is one; of many the newest are shown."""
-        return self.marked(holds).get_by_role("button", name=name, exact=True)
+        chips = self.marked(holds)
+        return chips.get_by_role("button", name=name, exact=True, include_hidden=True)
 
     def num_marked(self, holds: bool) -> int:
         """How many examples of one side there are."""

@@ -45,7 +45,7 @@ def test_a_ranking_can_be_cancelled_and_asked_again(new_desk: NewDesk, fake: Ser
 
 def test_a_cancelled_ranking_leaves_the_old_one(desk: Desk) -> None:
     held: list[Route] = []
-    desk.page.route("**/rank", held.append)
+    desk.page.route("**/rank", lambda route: held.append(route))
     before = desk.names()
     desk.page.locator(".ranked-row").first.locator("button.mark.positive").click()
     desk.button("Cancel").click()
@@ -87,14 +87,14 @@ def test_an_error_is_told_and_can_be_tried_again(desk: Desk) -> None:
 
 
 def test_a_token_is_asked_for_once(new_desk: NewDesk) -> None:
-    with running(fake_command("--token", "open sesame".replace(" ", "-"))) as service:
+    with running(fake_command("--token", "open-sesame")) as service:
         desk = new_desk(service.url)
         desk.page.goto(desk.url)
         dialog = desk.page.get_by_role("dialog", name="This service asks for a token")
-        desk.page.get_by_label("Token").fill("wrong")
+        desk.page.get_by_label("Token", exact=True).fill("wrong")
         dialog.get_by_role("button", name="Continue").click()
         expect(dialog).to_contain_text("That token was not accepted.")
-        desk.page.get_by_label("Token").fill("open-sesame")
+        desk.page.get_by_label("Token", exact=True).fill("open-sesame")
         dialog.get_by_role("button", name="Continue").click()
         desk.settled()
         desk.page.reload()

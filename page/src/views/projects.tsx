@@ -52,7 +52,7 @@ export function Projects() {
   return (
     <Dialog title={showsDeleted ? "Deleted projects" : "Projects"} onClose={close} wide>
       <div class="project-tools">
-        <button type="button" class="primary" onClick={() => void create().then(close)}>
+        <button type="button" class="primary" onClick={() => void create().then(close).then(nameIt)}>
           New project
         </button>
         <Import onDone={openProject} />
@@ -98,10 +98,18 @@ async function create(): Promise<void> {
   try {
     await next.create();
     open(next);
-    requestAnimationFrame(() => (document.getElementById("label-name") as HTMLInputElement | null)?.select());
   } catch (error) {
     sayError(error);
   }
+}
+
+/** A new label wants a name; after the dialogue has given the focus back. */
+function nameIt(): void {
+  setTimeout(() => {
+    const field = document.getElementById("label-name") as HTMLInputElement | null;
+    field?.focus();
+    field?.select();
+  }, 50);
 }
 
 interface ItemProps {
