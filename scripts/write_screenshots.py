@@ -67,8 +67,10 @@ def show_search(page: Page) -> None:
 def mark_some(page: Page) -> None:
     """Some rows confirmed, one refuted, the line moved: what a user has after a minute."""
     for sign in ("positive", "positive", "negative"):
+        name = page.locator(".ranked-row .name").first.inner_text()
         page.locator(".ranked-row").first.locator(f"button.mark.{sign}").click()
-        page.wait_for_timeout(1500)
+        expect(page.locator(".ranked-row .name").first).not_to_have_text(name)
+    expect(page.locator(".why-panel .sum")).to_have_count(1)
     handle = page.get_by_role("slider", name="Decision line, row by row")
     page.get_by_role("slider", name="Decision line", exact=True).fill("0.5")
     handle.focus()

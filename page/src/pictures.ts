@@ -12,7 +12,7 @@ export const picture = signal<Picture>("around");
 export const place = signal<"before" | "after">("after");
 
 const TOGETHER = 15;
-const MOST_AROUND = 60;
+const MOST_AROUND = 40; // more is a hairball
 const BACKGROUND = 100;
 const MOST_ON_MAP = 500;
 const QUICK = 1.5; // seconds: a slower ranking is not repeated for a background

@@ -41,6 +41,7 @@ const SHAPES = {
 } as const;
 
 const SPREAD = 400;
+const MARGIN = 30;
 
 export class Canvas {
   private readonly cy: Core;
@@ -103,8 +104,18 @@ export class Canvas {
     cy.zoom({ level, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } });
   }
 
+  /** All of it in view, with dots and names as large on the screen as they are meant to be. */
   fit(): void {
-    this.cy.fit(undefined, 28);
+    const { cy } = this;
+    cy.fit(undefined, MARGIN);
+    const scale = 1 / cy.zoom();
+    cy.batch(() => {
+      for (const node of cy.nodes().toArray()) {
+        const { size, role } = dotOf(node);
+        const font = role === "asked" ? 13 : 11;
+        node.style({ width: scale * size, height: scale * size, "font-size": scale * font });
+      }
+    });
   }
 
   resize(): void {
@@ -118,16 +129,15 @@ export class Canvas {
 
   private moveTo(dots: Dot[], moves: boolean): void {
     const places = new Map(dots.map((dot) => [dot.key, placeOf(dot)]));
-    this.cy
-      .layout({
+    const layout = this.cy.layout({
         name: "preset",
         positions: (node: NodeSingular) => places.get(node.id())!,
         animate: moves,
         animationDuration: 700,
-        fit: true,
-        padding: 28,
-      } as unknown as cytoscape.PresetLayoutOptions)
-      .run();
+        fit: false,
+      } as unknown as cytoscape.PresetLayoutOptions);
+    layout.one("layoutstop", () => this.fit());
+    layout.run();
   }
 
   /** From a circle around the nodes asked about: the same graph always gives the same picture. */
@@ -142,13 +152,13 @@ export class Canvas {
         name: "cose",
         animate: false,
         randomize: false,
-        fit: true,
-        padding: 28,
-        nodeRepulsion: () => 12_000,
-        idealEdgeLength: () => 46,
+        fit: false,
+        nodeRepulsion: () => 40_000,
+        idealEdgeLength: () => 60,
         numIter: 500,
       } as cytoscape.CoseLayoutOptions)
       .run();
+    this.fit();
   }
 }
 
@@ -157,10 +167,15 @@ const dotOf = (node: NodeSingular): Dot => node.data("dot") as Dot;
 const placeOf = (dot: Dot): { x: number; y: number } =>
   dot.at === null ? { x: 0, y: 0 } : { x: SPREAD * dot.at[0], y: -SPREAD * dot.at[1] };
 
+/** An example has no probability, but an answer. */
+function fillOf({ probability, role }: Dot): string {
+  if (role === "positive" || role === "negative") return cividis(role === "positive" ? 1 : 0);
+  return probability === null ? "" : cividis(probability);
+}
+
 const looks = (dot: Dot) => ({
   text: dot.isNamed ? dot.text : "",
-  size: dot.size,
-  fill: dot.probability === null ? "" : cividis(dot.probability),
+  fill: fillOf(dot),
   ring: dot.role === "asked" ? "yes" : dot.role === "neighbour" || dot.role === "candidate" ? "" : "mark",
 });
 
@@ -170,20 +185,17 @@ const styles = (ink: Ink): StylesheetJson =>
       selector: "node",
       style: {
         shape: "data(shape)",
-        width: "data(size)",
-        height: "data(size)",
         label: "data(text)",
         "background-color": ink.faint,
         "border-width": 1,
         "border-color": ink.edge,
         color: ink.text,
         "font-family": "system-ui, sans-serif",
-        "font-size": 11,
         "min-zoomed-font-size": 7,
         "text-valign": "bottom",
         "text-margin-y": 3,
         "text-wrap": "ellipsis",
-        "text-max-width": "110px",
+        "text-max-width": "140px",
         "text-background-color": ink.paper,
         "text-background-opacity": 0.75,
         "text-background-padding": "1px",
@@ -194,7 +206,7 @@ const styles = (ink: Ink): StylesheetJson =>
     { selector: "node[ring = 'mark']", style: { "border-width": 2, "border-color": ink.text } },
     {
       selector: "node[ring = 'yes']",
-      style: { "border-width": 3, "border-color": ink.accent, "font-weight": 600, "font-size": 13 },
+      style: { "border-width": 3, "border-color": ink.accent, "font-weight": 600 },
     },
     {
       selector: "edge",

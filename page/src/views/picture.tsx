@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Id } from "../contract";
+import type { Ego, Id } from "../contract";
 import { look, model, selected } from "../desk";
 import type { Canvas, Dot, Ink, Tie } from "../drawing/canvas";
 import { keyOf, showId } from "../logic/ids";
@@ -75,7 +75,7 @@ function useScene(): Scene {
       text: showId(point.node),
       role: point.role,
       probability: point.probability,
-      size: point.role === "candidate" ? 9 : 13,
+      size: point.role === "candidate" ? 7 : 12,
       at: point[where],
       isNamed: false,
     }));
@@ -87,15 +87,16 @@ function useScene(): Scene {
     };
   }
   const found = ego.answer.value.value;
+  const named = toName(found);
   const dots = (found?.nodes ?? []).map((node): Dot => ({
     key: keyOf(node.id),
     id: node.id,
     text: showId(node.id),
     role: node.role,
     probability: node.probability ?? null,
-    size: node.role === "asked" ? 22 : 10 + Math.min(8, Math.log1p(node.degree)),
+    size: node.role === "asked" ? 20 : 9 + Math.min(6, Math.log1p(node.degree)),
     at: null,
-    isNamed: true,
+    isNamed: named.has(keyOf(node.id)),
   }));
   const ties = (found?.edges ?? []).map((edge) => ({
     source: keyOf(edge.source),
@@ -109,6 +110,17 @@ function useScene(): Scene {
     dots,
     ties,
   };
+}
+
+const MOST_NAMES = 18;
+
+/** Names of all would cover each other: those asked about, examples, then the likeliest; the rest on pointing. */
+function toName(found: Ego | null): Set<string> {
+  const weight = { asked: 4, positive: 3, negative: 2, neighbour: 0 };
+  const order = [...(found?.nodes ?? [])].sort(
+    (a, b) => weight[b.role] + (b.probability ?? 0) - weight[a.role] - (a.probability ?? 0),
+  );
+  return new Set(order.slice(0, MOST_NAMES).map((node) => keyOf(node.id)));
 }
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
