@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
+from urllib.parse import quote
 
 from metatne.errors import (
     ConflictError,
@@ -322,8 +323,6 @@ def _examples(positives: Nodes, negatives: Nodes, prior: float | None) -> dict[s
 
 def _part(text: str) -> str:
     """A name as one part of a path."""
-    from urllib.parse import quote
-
     return quote(text, safe="")
 
 

@@ -24,16 +24,19 @@ from metatne.errors import (
 from metatne.evidence.fitting import fit_evidence
 from metatne.evidence.growth import grown
 from metatne.evidence.model import EvidenceModel
-from metatne.evidence.reasons import block_names, explain, relate, suggest
 from metatne.graph.store import Graph
 from metatne.model import MetaTNENetwork
-from metatne.prediction.ranking import rank_table, score_by, score_candidates, weak_negatives
+from metatne.parallel import Progress
+from metatne.prediction.explanation import explanation, relation, suggestion
+from metatne.prediction.ranking import rank_table, score_candidates
 from metatne.prediction.support import (
     NodeId,
     Support,
     check_prior,
+    check_top,
     resolve_candidates,
     resolve_support,
+    with_weak_negatives,
 )
 from metatne.sampling.splits import LabelSplit, split_for_use
 from metatne.sampling.tasks import Tasks, TaskShape
@@ -41,7 +44,7 @@ from metatne.saved import TrainedModel, load_model, save_model
 from metatne.scoring import score_tasks
 from metatne.training.checkpoint import Checkpointer, restore_checkpoint
 from metatne.training.memory import GraphSize, check_memory, estimate_training_bytes
-from metatne.training.team import Team
+from metatne.training.team import Team, check_team
 from metatne.training.trainer import (
     Observer,
     Trainer,
@@ -118,11 +121,8 @@ class MetaTNE:
                 "the settings of the training that was stopped (--preset short or paper), "
                 "or train without resume"
             )
-        if self.config.head == "evidence" and team is not None:
-            raise ConfigError(
-                "head: 'evidence' is learned in seconds by one process, and no team can share it; "
-                "leave --engine ray out, or take the paper's head (--preset short or paper)"
-            )
+        if team is not None:
+            check_team(self.config)
         split = split or split_for_use(
             graph,
             _shape_of_all_tasks(self.config),
@@ -193,30 +193,28 @@ class MetaTNE:
         candidates: Sequence[NodeId] | None = None,
         top: int | None = None,
         prior: float | None = None,
+        progress: Progress | None = None,
     ) -> pd.DataFrame:
         """Nodes by how likely they hold the novel label: columns node, probability, rank.
 
-        With the head `evidence` also `low` and `high`, an interval of 95 %, and `holds`, the
-        decision that makes F1 highest. All nodes that are not examples are ranked, or just the
+        With the head `evidence` also `low` and `high`, an interval of 95 %, and `holds`, a
+        decision for about the best F1. All nodes that are not examples are ranked, or just the
         `candidates`; `top` cuts the table. The `prior` is the share of nodes that hold the
-        label, by default that of a typical known label. Without negatives, weak ones are drawn
-        from the rest of the graph, and the table's `attrs["weak_negatives"]` names them.
+        label, by default that of a typical known label (with the paper's head, of the supports
+        it was trained with). Without negatives, weak ones are drawn from the rest of the graph,
+        and the table's `attrs["weak_negatives"]` names them. `progress` is told how many nodes
+        are scored and how many there are; what it raises ends the ranking.
         """
         trained = self._fitted()
-        if top is not None and top < 1:
-            raise SupportError(f"top: expected at least 1, found {top}")
+        check_top(top)
         check_prior(prior)
-        support = resolve_support(
-            trained.node_ids, positives, negatives if negatives is not None else []
-        )
+        support = self._support(positives, negatives)
         scores = score_candidates(
             trained.scorer,
             support,
             resolve_candidates(trained.node_ids, candidates, support),
-            num_nodes=len(trained.node_ids),
-            num_weak_negatives=trained.config.negatives,
-            seed=trained.config.seed,
             prior=prior,
+            progress=progress,
         )
         return rank_table(trained.node_ids, scores, top)
 
@@ -234,34 +232,11 @@ class MetaTNE:
         example, with what that adds (`contribution`) and how much of it each block has.
         """
         check_prior(prior)
-        model, support, sets = self._question(positives, negatives)
-        (place,) = resolve_candidates(
-            self._fitted().node_ids,
-            [node.item() if isinstance(node, np.integer) else node],
-            support,
-        ).tolist()
-        usable = [negatives for negatives in sets if place not in negatives]
-        found = [explain(model, support.positives, some, place, prior=prior) for some in usable]
-        size = len(support.positives)
-        rows: list[dict[str, Any]] = [
-            {"reason": "prior", "node": None, "contribution": found[0].prior},
-            {
-                "reason": "any label",
-                "node": None,
-                "contribution": float(np.mean([reasons.any_label for reasons in found])),
-            },
-        ]
-        told = [
-            ("holds it", support.positives, np.sum([r.by_support[:size] for r in found], axis=0))
-        ]
-        lacks = "lacks it" if len(support.negatives) else "was drawn to stand for the others"
-        told += [(lacks, some, r.by_support[size:]) for some, r in zip(usable, found, strict=True)]
-        for reason, nodes, parts in told:
-            for name, part in zip(self._fitted().node_ids.take(nodes), parts, strict=True):
-                shares = dict(zip(block_names(model, place), part / len(found), strict=True))
-                total = float(part.sum()) / len(found)
-                rows.append({"reason": reason, "node": name, "contribution": total} | shares)
-        return pd.DataFrame(rows)
+        model, ids = self._evidence(), self._fitted().node_ids
+        support = self._support(positives, negatives)
+        plain = node.item() if isinstance(node, np.integer) else node
+        (place,) = resolve_candidates(ids, [plain], support).tolist()
+        return explanation(model, ids, support, place, prior=prior)
 
     def relate(
         self, *, positives: Sequence[NodeId], negatives: Sequence[NodeId] = ()
@@ -270,10 +245,7 @@ class MetaTNE:
 
         The weight is the log evidence that holding the known label, or having it around, adds.
         """
-        model, support, sets = self._question(positives, negatives)
-        weights = np.mean([relate(model, support.positives, some) for some in sets], axis=0)
-        table = pd.DataFrame({"label": list(model.label_names), "weight": weights})
-        return table.sort_values("weight", ascending=False, kind="stable", ignore_index=True)
+        return relation(self._evidence(), self._support(positives, negatives))
 
     def suggest(
         self,
@@ -288,14 +260,11 @@ class MetaTNE:
         if number < 1:
             raise SupportError(f"number: expected at least 1, found {number}")
         check_prior(prior)
-        model, support, sets = self._question(positives, negatives)
-        ids = self._fitted().node_ids
+        model, ids = self._evidence(), self._fitted().node_ids
+        support = self._support(positives, negatives)
         nodes = resolve_candidates(ids, candidates, support)
-        scored = score_by(model, support.positives, sets, nodes, prior=prior)
-        assert scored.thresholds is not None
-        chosen = suggest(model, nodes, scored.logits - scored.thresholds, number=number)
-        found: list[NodeId] = ids.take(chosen)
-        return found
+        chosen: list[NodeId] = ids.take(suggestion(model, support, nodes, number, prior=prior))
+        return chosen
 
     def update(self, graph: Graph) -> Self:
         """A model of a graph that has grown: new nodes, new edges, nothing learned anew.
@@ -325,22 +294,17 @@ class MetaTNE:
             )
         return scorer
 
-    def _question(
-        self, positives: Sequence[NodeId], negatives: Sequence[NodeId]
-    ) -> tuple[EvidenceModel, Support, list[np.ndarray]]:
-        """The model, the examples by position, and the sets of negatives to score against.
-
-        That is the given ones, or weak ones where none are given, as in `rank`.
-        """
-        model, trained = self._evidence(), self._fitted()
-        support = resolve_support(trained.node_ids, positives, negatives)
-        weak = weak_negatives(
-            support,
+    def _support(self, positives: Sequence[NodeId], negatives: Sequence[NodeId] | None) -> Support:
+        """The examples by position; without negatives, with drawn ones that stand for them."""
+        trained = self._fitted()
+        return with_weak_negatives(
+            resolve_support(
+                trained.node_ids, positives, negatives if negatives is not None else []
+            ),
             num_nodes=len(trained.node_ids),
             size=trained.config.negatives,
             seed=trained.config.seed,
         )
-        return model, support, list(weak) or [support.negatives]
 
     def score_tasks(self, tasks: Tasks) -> Float32[np.ndarray, "task query"]:
         """Log-odds of every query of every task; above 0 the node is taken to hold the label."""

@@ -11,10 +11,14 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from threading import Lock
 from typing import TypeVar
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
+
+Progress = Callable[[int, int], None]
+"""Told how much is done and how much there is; what it raises ends the work."""
 
 
 def num_threads() -> int:
@@ -37,6 +41,21 @@ def in_threads(work: Callable[[Piece], Result], pieces: Iterable[Piece]) -> list
     if threads == 1 or len(pieces) <= 1:
         return [work(piece) for piece in pieces]
     return list(_pool(threads).map(work, pieces))
+
+
+class Progressing:
+    """Pieces of several threads, counted together."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress, self._total, self._done, self._lock = progress, total, 0, Lock()
+
+    def add(self, number: int) -> None:
+        """So much more is done."""
+        if self._progress is None:
+            return
+        with self._lock:
+            self._done += number
+            self._progress(self._done, self._total)
 
 
 @cache

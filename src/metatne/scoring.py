@@ -9,6 +9,7 @@ from torch import Tensor
 
 from metatne.device import torch_in_threads
 from metatne.model import MetaTNENetwork
+from metatne.parallel import Progressing
 from metatne.sampling.tasks import Tasks
 
 TOKENS_PER_PIECE = 16_384
@@ -44,13 +45,18 @@ def score_nodes(
     positives: Int64[np.ndarray, " positive"],
     negatives: Int64[np.ndarray, " negative"],
     candidates: Int64[np.ndarray, " node"],
+    *,
+    progressing: Progressing | None = None,
 ) -> Float32[np.ndarray, " node"]:
     """Log-odds of every candidate for one task."""
     device = network.embeddings.device
     supports = [torch.from_numpy(nodes[None]).to(device) for nodes in (positives, negatives)]
 
     def score(some: Int64[np.ndarray, " some"]) -> Float32[np.ndarray, "1 some"]:
-        return _on_host(network(*supports, torch.from_numpy(some[None]).to(device)))
+        scores = _on_host(network(*supports, torch.from_numpy(some[None]).to(device)))
+        if progressing is not None:
+            progressing.add(len(some))
+        return scores
 
     piece = nodes_per_piece(len(positives) + len(negatives))
     pieces = (candidates[start : start + piece] for start in range(0, len(candidates), piece))

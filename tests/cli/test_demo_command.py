@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from metatne.estimator import MetaTNE
 from metatne.graph.build import build_graph
 from metatne.graph.planted import planted_graph
 from metatne.graph.raw import RawEdges, RawLabels
+from metatne.graph.source import GraphSource
 from metatne.graph.store import Graph
 
 NUM_NODES, NUM_UNTAGGED = 200, 60
@@ -91,10 +93,17 @@ def test_a_held_out_tag_is_shown_with_the_truth(run: Run, packages: Graph) -> No
     marks = [mark for *_, mark in table]
     found, tagged = marks.count("yes"), len(marks) - marks.count("not tagged yet")
     assert found == len(holders) - 10
-    assert lines[-2].startswith(f"{found} of the {tagged} tagged packages shown truly hold it")
-    assert lines[-1].startswith(f"Over all {tagged} other tagged packages: AUC 0.")
-    assert "average precision 0." in lines[-1]
-    assert MetaTNE.load("demo/game-[chess]:cat:-go").trained_ is not None
+    assert lines[-5].startswith(f"{found} of the {tagged} tagged packages shown truly hold it")
+    assert lines[-4].startswith(f"Over all {tagged} other tagged packages: AUC 0.")
+    assert "average precision 0." in lines[-4]
+    directory = Path("demo/game-[chess]:cat:-go")
+    assert lines[-2] == f"Ask it yourself: metatne serve '{directory}'"
+    trained = MetaTNE.load(directory).trained_
+    assert trained.graph_source == GraphSource("debian", (TAG,))
+    example = json.loads((directory / "example.json").read_text())
+    assert example["name"] == TAG
+    assert example["positives"] == given
+    assert len(example["negatives"]) == 20
 
 
 def test_the_model_never_saw_the_tag_and_is_used_again(run: Run, packages: Graph) -> None:

@@ -1,4 +1,4 @@
-"""`metatne predict`, `explain`, `relate` and `suggest` with the default head."""
+"""`metatne predict`, `explain`, `relate`, `suggest` and `update` with the default head."""
 
 from __future__ import annotations
 
@@ -78,3 +78,28 @@ def test_mistakes_are_said(run: Run, town: Town, model: Path, people: list[str])
     done = run("suggest", town.model, *examples(people))
     assert done.code == 2
     assert "no reasons to tell" in done.err
+
+
+def test_a_model_is_updated_for_new_nodes(
+    run: Run, model: Path, people: list[str], town: Town, tmp_path: Path
+) -> None:
+    edges = tmp_path / "edges.csv"
+    new = [f'newcomer,"{name}"' for name in people[:4]]
+    edges.write_text(town.edges.read_text().rstrip("\n") + "\n" + "\n".join(new) + "\n")
+    made = run("graph", "import", edges, "--labels", town.labels, "--out", "larger")
+    assert made.code == 0, made.err
+    done = run("update", model, "larger", "--out", "updated")
+    assert done.code == 0, done.err
+    assert "1 new" in done.err
+    found = run("predict", "updated", *examples(people), "--top", 1000)
+    assert "newcomer" in found.out
+    again = run("update", model, "larger", "--out", "updated")
+    assert again.code == 2
+    assert "--overwrite" in again.err
+    fewer = tmp_path / "fewer.csv"
+    fewer.write_text("newcomer,other\n")
+    assert run("graph", "import", fewer, "--out", "fewer").code == 0
+    refused = run("update", model, "fewer", "--out", "elsewhere")
+    assert refused.code == 2
+    assert "nodes may be added, not taken away" in refused.err
+    assert not (tmp_path / "elsewhere").exists()

@@ -142,12 +142,12 @@ def test_a_machine_that_sees_another_model(model: Path) -> None:
         ranking.Question(
             model=prepared.question.model,
             digest="f" * 64,
-            positives=prepared.question.positives,
-            negative_sets=prepared.question.negative_sets,
+            support=prepared.question.support,
             top=None,
         ),
         prepared.candidates,
         prepared.weak_negatives,
+        prepared.nodes_per_piece,
     )
     with pytest.raises(ModelFormatError, match="another model on another machine"):
         rank_on_ray(other)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 from graphs import hand_made
 from metatne.evidence.description import (
@@ -15,7 +16,7 @@ from metatne.evidence.description import (
     describe,
     num_columns,
 )
-from metatne.evidence.expected import expected_labels
+from metatne.evidence.expected import RIDGE, _leave_one_out, expected_labels
 from metatne.graph.labels import Labels
 from metatne.graph.planted import planted_graph
 from metatne.graph.raw import HOLDS, UNKNOWN
@@ -94,20 +95,27 @@ def test_unknown_is_not_negative() -> None:
     assert of_b > 0 == of_d > of_f
 
 
-def test_expected_labels_do_not_look_at_the_node_itself() -> None:
-    """Flipping a node's own label changes what is expected of others, not of it, by place."""
+def test_by_place_a_node_is_predicted_by_the_others_alone() -> None:
+    """The closed form against leaving every node out in turn; unknown nodes by all known ones."""
     generator = np.random.default_rng(0)
     place = generator.normal(size=(40, 5)).astype(np.float32)
-    around = np.zeros((3, 40, 1), dtype=np.float32)
-    states = (generator.random((40, 1)) < 0.4).astype(np.int8)
-    flipped = states.copy()
-    flipped[7] = 1 - flipped[7]
-    share = np.array([0.4])
-    before, after = (expected_labels(place, around, s, share)[:, 0] for s in (states, flipped))
-    # The last step has one number for all nodes, through which a little comes back.
-    ratios = after / before
-    assert abs(ratios[7] / np.median(ratios) - 1) < 0.35
-    assert np.abs(after - before).max() > 1e-3
+    truth = generator.normal(size=(40, 2))
+    fitted = np.arange(40) < 30
+    found = _leave_one_out(place, truth, fitted)
+    for node in range(40):
+        others = fitted & (np.arange(40) != node)
+        model = Ridge(alpha=RIDGE, fit_intercept=False).fit(place[others], truth[others])
+        np.testing.assert_allclose(found[node], model.predict(place[[node]])[0], atol=1e-5)
+
+
+def test_what_surrounds_a_node_and_its_place_are_weighed_together() -> None:
+    generator = np.random.default_rng(1)
+    place = np.zeros((400, 2), dtype=np.float32)
+    states = (generator.random((400, 1)) < 0.4).astype(np.int8)
+    noise = generator.normal(size=(3, 400, 1)).astype(np.float32)
+    noise[1, :, 0] += 3 * states[:, 0]
+    expected = expected_labels(place, noise, states, np.array([0.4]))[:, 0]
+    assert expected[states[:, 0] == 1].mean() > expected[states[:, 0] == 0].mean() + 0.3
 
 
 def test_large_graphs_get_fewer_columns() -> None:

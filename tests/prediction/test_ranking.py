@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,8 @@ from metatne.config import make_config
 from metatne.errors import SupportError
 from metatne.graph.node_ids import NodeIds
 from metatne.model import MetaTNENetwork
-from metatne.prediction.ranking import (
-    NUM_WEAK_SETS,
-    Scores,
-    rank_table,
-    score_against,
-    score_candidates,
-    weak_negatives,
-)
-from metatne.prediction.support import Support
+from metatne.prediction.ranking import Scores, rank_table, score_candidates
+from metatne.prediction.support import NUM_WEAK_SETS, Support, with_weak_negatives
 from metatne.scoring import score_nodes
 
 NUM_NODES = 40
@@ -48,14 +40,8 @@ def score(
     network: MetaTNENetwork, support: Support, *, weak: int = 5, seed: int = 0, top: int = NUM_NODES
 ) -> Scores:
     candidates = others(*support.positives.tolist(), *support.negatives.tolist())[:top]
-    return score_candidates(
-        network,
-        support,
-        candidates,
-        num_nodes=NUM_NODES,
-        num_weak_negatives=weak,
-        seed=seed,
-    )
+    drawn = with_weak_negatives(support, num_nodes=NUM_NODES, size=weak, seed=seed)
+    return score_candidates(network, drawn, candidates)
 
 
 def test_with_negatives_no_weak_ones_are_drawn(network: MetaTNENetwork) -> None:
@@ -82,7 +68,11 @@ def test_no_node_is_its_own_negative(
     asked: list[set[int]] = []
 
     def score_by_negatives(
-        network: MetaTNENetwork, positives: object, negatives: object, candidates: object
+        network: MetaTNENetwork,
+        positives: object,
+        negatives: object,
+        candidates: object,
+        **progress: object,
     ) -> object:
         drawn = np.asarray(negatives)
         asked.append(set(drawn.tolist()))
@@ -106,11 +96,29 @@ def test_shards_of_the_candidates_have_the_scores_of_the_whole(
     monkeypatch.setattr("metatne.scoring.QUERIES_PER_PIECE", 6)
     support = Support(np.array([3, 5]), np.array(negatives, dtype=np.int64))
     whole = score(network, support)
-    sets = weak_negatives(support, num_nodes=NUM_NODES, size=5, seed=0) or [support.negatives]
+    drawn = with_weak_negatives(support, num_nodes=NUM_NODES, size=5, seed=0)
     shards = np.split(whole.candidates, [12, 18])
-    of_nodes = partial(score_nodes, network, support.positives)
-    parts = [score_against(of_nodes, sets, shard) for shard in shards]
+    parts = [score_candidates(network, drawn, shard).logits for shard in shards]
     assert np.array_equal(np.concatenate(parts), whole.logits)
+
+
+def test_progress_counts_nodes_and_can_end_the_ranking(
+    network: MetaTNENetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metatne.scoring.TOKENS_PER_PIECE", 1)
+    monkeypatch.setattr("metatne.scoring.QUERIES_PER_PIECE", 6)
+    support = Support(np.array([3, 5]), np.array([7]))
+    seen: list[tuple[int, int]] = []
+    score_candidates(network, support, others(3, 5, 7), progress=lambda *at: seen.append(at))
+    assert seen[-1] == (37, 37)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert len(seen) > 5
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        score_candidates(network, support, others(3, 5, 7), progress=stop)
 
 
 def test_the_seed_decides_the_weak_negatives(network: MetaTNENetwork) -> None:

@@ -12,10 +12,16 @@ from jaxtyping import Float, Int64
 from pydantic import Field
 
 from metatne.config import Settings, make_settings
-from metatne.errors import NotFittedError, SupportError
+from metatne.errors import NotFittedError
 from metatne.graph.store import Graph
-from metatne.prediction.ranking import Scores, rank_table, score_against, weak_negatives
-from metatne.prediction.support import NodeId, resolve_candidates, resolve_support
+from metatne.prediction.ranking import Scores, rank_table, score_against
+from metatne.prediction.support import (
+    NodeId,
+    check_top,
+    resolve_candidates,
+    resolve_support,
+    with_weak_negatives,
+)
 from metatne.sampling.splits import LabelSplit, split_for_use
 from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape
 from metatne.seeding import numpy_generator
@@ -86,18 +92,14 @@ class Baseline(ABC):
         Without negatives, weak ones are drawn from the rest of the graph.
         """
         graph = self._fitted_graph()
-        if top is not None and top < 1:
-            raise SupportError(f"top: expected at least 1, found {top}")
-        support = resolve_support(
-            graph.node_ids, positives, negatives if negatives is not None else []
-        )
-        nodes = resolve_candidates(graph.node_ids, candidates, support)
-        weak = weak_negatives(
-            support,
+        check_top(top)
+        support = with_weak_negatives(
+            resolve_support(graph.node_ids, positives, negatives if negatives is not None else []),
             num_nodes=graph.num_nodes,
             size=self.settings.negatives,
             seed=self.settings.seed,
         )
+        nodes = resolve_candidates(graph.node_ids, candidates, support)
 
         def score(
             negatives: Int64[np.ndarray, " negative"], candidates: Int64[np.ndarray, " node"]
@@ -112,9 +114,8 @@ class Baseline(ABC):
             scores: Float[np.ndarray, " node"] = self.score_tasks(tasks)[0]
             return scores
 
-        logits = score_against(score, weak or [support.negatives], nodes)
-        drawn = np.sort(np.concatenate(weak)) if weak else np.empty(0, dtype=np.int64)
-        return rank_table(graph.node_ids, Scores(nodes, logits, drawn), top)
+        logits = score_against(score, support.negative_sets, nodes)
+        return rank_table(graph.node_ids, Scores(nodes, logits, support.drawn), top)
 
     @property
     def task_shape(self) -> TaskShape:

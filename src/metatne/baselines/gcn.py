@@ -118,7 +118,7 @@ class GCN(Baseline):
                 )
                 loss = (losses * is_known).sum() / is_known.sum()
                 optimiser.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
+                torch.autograd.backward(loss)
                 optimiser.step()
                 if (epoch + 1) % settings.look_every and epoch + 1 < settings.num_epochs:
                     continue

@@ -107,7 +107,7 @@ class MetaGNN(Baseline):
             for number in range(len(batch)):
                 logits, truth = self._adapted(batch[number : number + 1], start, fast_rate)
                 loss = functional.binary_cross_entropy_with_logits(logits, truth)
-                (loss / len(batch)).backward()  # type: ignore[no-untyped-call]
+                torch.autograd.backward(loss / len(batch))
             optimiser.step()
             if (step + 1) % look_every == 0 or step + 1 == settings.num_steps:
                 score = validation_auc(self._score(tasks, start, fast_rate), tasks)

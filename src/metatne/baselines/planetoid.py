@@ -130,7 +130,7 @@ def _step(
     loss = structural_loss(vectors[: len(pairs)], seen[:, 0], seen[:, 1:])
     loss = loss + _label_loss(last(vectors[len(pairs) :]), torch.from_numpy(states))
     optimiser.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
+    torch.autograd.backward(loss)
     optimiser.step()
     assert of_nodes.grad is not None
     assert of_contexts.grad is not None

@@ -65,7 +65,7 @@ class KernelRidge(Baseline):
             scores = self._solve(kernels[torch.from_numpy(chosen)], tasks.positives.shape[1])
             loss = _ranking_loss(scores, truth[chosen])
             optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            torch.autograd.backward(loss)
             optimiser.step()
         self.num_steps_ = self.settings.num_steps
 

@@ -167,7 +167,7 @@ def train_plainly(path: str) -> None:
     batch = torch.arange(min(ROWS_OF_A_STEP, graph.num_nodes))
     for optimiser in (structural, meta):
         rows = [functional.embedding(batch, table) for table in (embeddings, contexts, best)]
-        (rows[0] * rows[1] * rows[2]).sum().backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward((rows[0] * rows[1] * rows[2]).sum())
         optimiser.step()
 
 

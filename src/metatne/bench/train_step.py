@@ -74,7 +74,7 @@ def naive_meta_step(trainer: Trainer) -> None:
         matrix.square().sum() for matrix in matrices
     )
     trainer.transformation_optimiser.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
+    torch.autograd.backward(loss)
     trainer.transformation_optimiser.step()
     assert embeddings.grad is not None
     rows.step(distinct, embeddings.grad)

@@ -20,6 +20,7 @@ SUMMARIES = {
     "datasets": "List the graphs that can be named instead of a directory.",
     "graph": "Import a graph of your own, or look at one.",
     "train": "Learn from a graph and its known labels, and save the model.",
+    "update": "Make a trained model know new nodes and edges.",
     "predict": "Rank the nodes for a novel label, from a few examples.",
     "explain": "Say why a node has its probability.",
     "relate": "Say which known labels speak for a novel one.",
@@ -27,6 +28,7 @@ SUMMARIES = {
     "serve": "Answer questions over HTTP, with a page to ask them on.",
     "evaluate": "Score a method on labels it has never seen.",
     "reproduce": "Run the trials of a table or figure of the paper.",
+    "beyond": "Run a study of what the paper leaves open.",
     "report": "Make tables of the trials that were run.",
     "bench": "Measure speed and memory on this machine.",
 }

@@ -30,6 +30,7 @@ from metatne.cli.options import (
     chosen_cluster,
     load_graph,
 )
+from metatne.cli.plots import check_plot, plot_ranking
 from metatne.errors import InputError
 from metatne.estimator import MetaTNE
 from metatne.graph.readers.node_lists import read_node_list
@@ -91,6 +92,16 @@ def predict(
             rich_help_panel=RANKING,
         ),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE.png",
+            help="Draw the first nodes with their intervals and the decision line "
+            "(pip install 'metatne[plot]').",
+            rich_help_panel=RANKING,
+        ),
+    ] = None,
     graph: Annotated[
         str | None,
         typer.Option(
@@ -120,6 +131,9 @@ def predict(
     cluster = chosen_cluster(engine, workers, address)
     if output_file is not None:
         _check_output(output_file, is_in_parts=cluster is not None)
+    if plot is not None and cluster is not None:
+        raise InputError("--plot: needs the ranking in this process; leave --engine ray out")
+    check_plot(plot)
     question: dict[str, Any] = {
         "positives": positives,
         "negatives": negatives,
@@ -129,7 +143,7 @@ def predict(
     }
     trained_on = load_graph(graph, data_dir) if graph is not None else None
     if cluster is None:
-        ranking = _rank_here(model, trained_on, question, output_file)
+        ranking = _rank_here(model, trained_on, question, output_file, plot)
     else:
         ranking = _rank_on_ray(model, trained_on, question, output_file, cluster)
     _say_weak_negatives(ranking.weak_negatives)
@@ -161,9 +175,16 @@ class Ranking:
 
 
 def _rank_here(
-    model: Path, graph: Graph | None, question: dict[str, Any], output_file: Path | None
+    model: Path,
+    graph: Graph | None,
+    question: dict[str, Any],
+    output_file: Path | None,
+    plot: Path | None,
 ) -> Ranking:
     table = MetaTNE.load(model, graph=graph).rank(**question)
+    if plot is not None:
+        plot_ranking(table, plot)
+        say(f"drew {plot}")
     if output_file is not None:
         with new_file(output_file) as temporary:
             _WRITERS[output_file.suffix](table, temporary)

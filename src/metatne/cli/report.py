@@ -12,6 +12,8 @@ from metatne.cli.console import say
 from metatne.cli.options import check_new_file
 from metatne.errors import InputError
 from metatne.evaluation.results import ResultsFile
+from metatne.experiments.beyond.catalogue import results_file
+from metatne.experiments.beyond.report import write_beyond
 from metatne.experiments.plots import draw_plots
 from metatne.experiments.report import write_report
 from metatne.experiments.studies import STUDIES
@@ -47,11 +49,13 @@ def report(
         raise InputError(f"--results: there is no directory {results}; run `metatne reproduce`")
     check_new_file("--out", out)
     found = {name: ResultsFile(results / f"{name}.jsonl").rows() for name in STUDIES}
-    if not any(found.values()):
+    further = results_file(results).rows()
+    if not any(found.values()) and not further:
         raise InputError(
             f"--results: {results} has no lines of {', '.join(STUDIES)}; run `metatne reproduce`"
         )
-    pictures = draw_plots(found, plots, out.parent)
+    page = write_report(found) + draw_plots(found, plots, out.parent)
+    page += write_beyond(further, plots, out.parent)
     with new_file(out) as temporary:
-        temporary.write_text(write_report(found) + pictures, encoding="utf-8")
-    say(f"{out}: {sum(map(len, found.values())):,} trials")
+        temporary.write_text(page, encoding="utf-8")
+    say(f"{out}: {sum(map(len, found.values())) + len(further):,} trials")

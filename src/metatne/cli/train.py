@@ -33,6 +33,7 @@ from metatne.cli.options import (
     chosen_cluster,
     load_graph,
 )
+from metatne.cli.plots import check_plot, plot_history
 from metatne.cli.training_bar import training_progress
 from metatne.errors import InputError, OutputExistsError, RunError
 from metatne.estimator import MetaTNE
@@ -42,6 +43,7 @@ from metatne.parallel import num_cores
 from metatne.saved import HEADER
 from metatne.training.logs import DirectoryLog
 from metatne.training.memory import GraphSize, check_memory, estimate_training_bytes, format_bytes
+from metatne.training.team import check_team
 from metatne.training.trainer import Observer, Stopped
 
 EXAMPLE = """\b
@@ -81,6 +83,14 @@ def train(
             "--log-dir", metavar="DIR", help="Write JSON lines and TensorBoard events here."
         ),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE.png",
+            help="Draw what each validation saw (pip install 'metatne[plot]').",
+        ),
+    ] = None,
     overwrite: OverwriteOption = False,
     engine: EngineOption = "local",
     workers: Annotated[
@@ -104,8 +114,11 @@ def train(
     """
     cluster = chosen_cluster(engine, workers, address)
     checkpoint = _checkpoint(out, resume=resume, overwrite=overwrite)
+    check_plot(plot)
     loaded = load_graph(graph, data_dir)
     model = MetaTNE(**all_settings(preset, loaded.name, config, seed, assignments))
+    if cluster is not None:
+        check_team(model.config)
     estimate = estimate_training_bytes(GraphSize.of(loaded), model.config)
     say(f"{loaded!r}")
     say(f"training needs about {format_bytes(estimate)} of memory{' a worker' if cluster else ''}")
@@ -116,6 +129,9 @@ def train(
         model.trained_ = replace(model.trained_, graph_source=GraphSource.of(graph))
         model.save(out, overwrite=overwrite)
         shutil.rmtree(checkpoint.parent)
+    if plot is not None:
+        plot_history(model.history_, model.best_step_, plot)
+        say(f"drew {plot}")
     best = model.history_.set_index("step").loc[model.best_step_]
     say(
         f"saved {out}: step {model.best_step_} of {model.num_steps_}, "

@@ -26,13 +26,16 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from metatne.cluster.session import cpus_by_machine, plain_errors
 from metatne.errors import ModelFormatError, RunError, SupportError
 from metatne.estimator import MetaTNE
+from metatne.evidence.model import NODES_PER_PIECE, EvidenceModel
 from metatne.graph.store import Graph
-from metatne.prediction.ranking import ranked_columns, score_by, weak_negatives
+from metatne.prediction.ranking import ranked_columns, score_candidates
 from metatne.prediction.support import (
     NodeId,
+    Support,
     check_prior,
     resolve_candidates,
     resolve_support,
+    with_weak_negatives,
 )
 from metatne.saved import HEADER, TrainedModel, load_model
 from metatne.scoring import nodes_per_piece
@@ -52,8 +55,7 @@ class Question:
     digest: str
     """Of the model's header, which has those of its other files."""
 
-    positives: Int64[np.ndarray, " positive"]
-    negative_sets: list[Int64[np.ndarray, " negative"]]
+    support: Support
     top: int | None
     prior: float | None = None
 
@@ -65,11 +67,13 @@ class PreparedQuestion:
     question: Question
     candidates: Int64[np.ndarray, " candidate"]
     weak_negatives: list[NodeId]
+    nodes_per_piece: int
+    """Where one process cuts the candidates: a shard has whole pieces."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Nodes that follow each other in the ranking, on some machine: columns node and logit."""
+    """Nodes that follow each other in the ranking, on some machine, with their scores."""
 
     table: Any
     first_rank: int
@@ -126,9 +130,8 @@ def prepare_question(
     """What `MetaTNE.load(model, graph=graph).rank(…)` would rank, checked; needs no Ray yet."""
     trained = MetaTNE.load(model, graph=graph).trained_
     check_prior(prior)
-    support = resolve_support(trained.node_ids, positives, negatives)
-    weak = weak_negatives(
-        support,
+    support = with_weak_negatives(
+        resolve_support(trained.node_ids, positives, negatives),
         num_nodes=len(trained.node_ids),
         size=trained.config.negatives,
         seed=trained.config.seed,
@@ -136,16 +139,19 @@ def prepare_question(
     question = Question(
         model=model.resolve(),
         digest=_digest(model),
-        positives=support.positives,
-        negative_sets=weak or [support.negatives],
+        support=support,
         top=top,
         prior=prior,
     )
     nodes = resolve_candidates(trained.node_ids, candidates, support)
     if not len(nodes):
         raise SupportError("every node of the graph is an example, so there is none to rank")
-    drawn = np.sort(np.concatenate(weak)) if weak else np.empty(0, dtype=np.int64)
-    return PreparedQuestion(question, nodes, trained.node_ids.take(drawn))
+    piece = (
+        NODES_PER_PIECE
+        if isinstance(trained.scorer, EvidenceModel)
+        else nodes_per_piece(len(support.positives) + len(support.negative_sets[0]))
+    )
+    return PreparedQuestion(question, nodes, trained.node_ids.take(support.drawn), piece)
 
 
 def rank_on_ray(
@@ -159,7 +165,7 @@ def rank_on_ray(
     question = prepared.question
     with plain_errors():
         _check_machines(question)
-        shards = _shards(prepared.candidates, question, nodes_per_shard, workers)
+        shards = _shards(prepared, nodes_per_shard, workers)
         return RankedParts(_ranked(question, shards, workers))
 
 
@@ -182,11 +188,9 @@ def _see(model: Path, digest: str) -> None:
     _load(model, digest)
 
 
-def _shards(
-    nodes: Int64[np.ndarray, " node"], question: Question, nodes_per_shard: int, num_workers: int
-) -> list[Any]:
+def _shards(prepared: PreparedQuestion, nodes_per_shard: int, num_workers: int) -> list[Any]:
     """The candidates in tables of whole pieces, one for each worker if there are enough."""
-    piece = nodes_per_piece(len(question.positives) + len(question.negative_sets[0]))
+    nodes, piece = prepared.candidates, prepared.nodes_per_piece
     wanted = min(nodes_per_shard, -(-len(nodes) // num_workers))
     size = piece * max(1, wanted // piece)
     starts = range(0, len(nodes), size)
@@ -228,9 +232,7 @@ def score_shard(shard: Any, question: Question) -> Any:
     """Ids and log-odds of a shard's nodes; of a short list's nodes only those that may be on it."""
     trained = _load(question.model, question.digest)
     nodes = shard["place"].to_numpy()
-    found = score_by(
-        trained.scorer, question.positives, question.negative_sets, nodes, prior=question.prior
-    )
+    found = score_candidates(trained.scorer, question.support, nodes, prior=question.prior)
     columns = {"node": trained.node_ids.array.take(pa.array(nodes)), "logit": found.logits}
     if found.errors is not None:
         columns["error"] = found.errors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -34,8 +34,10 @@ MEASURED = ("auc", "f1", "recall", "average_precision", "seconds", "memory_gb")
 class ResultsFile:
     """A file with one JSON object a line; many processes may append to it."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path, *, key: Sequence[str] = KEY, measured: Sequence[str] = MEASURED
+    ) -> None:
+        self.path, self.key, self.needed = path, tuple(key), (*key, *measured)
 
     def rows(self) -> list[dict[str, Any]]:
         """All finished trials, each once; a line cut off by a crash at the end does not count."""
@@ -49,14 +51,14 @@ class ResultsFile:
                 continue
             try:
                 row = json.loads(line)
-                missing = [key for key in (*KEY, *MEASURED) if key not in row]
+                missing = [key for key in self.needed if key not in row]
             except (ValueError, TypeError):
                 bad.append(BadLine(number, "a JSON object", repr(line[:80])))
                 continue
             if missing:
                 bad.append(
                     BadLine(
-                        number, f"the keys {', '.join(KEY + MEASURED)}", f"no {', '.join(missing)}"
+                        number, f"the keys {', '.join(self.needed)}", f"no {', '.join(missing)}"
                     )
                 )
             else:
@@ -65,7 +67,7 @@ class ResultsFile:
             raise FileFormatError(self.path, bad)
         once: dict[tuple[Any, ...], dict[str, Any]] = {}
         for row in rows:  # two commands at once may have run the same trial
-            once.setdefault(trial_key(row), row)
+            once.setdefault(tuple(row[key] for key in self.key), row)
         return list(once.values())
 
     def append(self, row: dict[str, Any]) -> None:

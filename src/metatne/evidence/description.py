@@ -8,6 +8,7 @@ goes before rows are brought to length 1, since a row's length would give it awa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,11 @@ NO_LABEL = -1
 Nodes = Int64[np.ndarray, "task token"]
 Masked = Int64[np.ndarray, " task"]
 Rows = Float32[np.ndarray, "node column"]
+
+
+def nobody(num_tasks: int) -> Masked:
+    """For tasks whose labels are none of the known ones: nothing to mask."""
+    return np.full(num_tasks, NO_LABEL, dtype=np.int64)
 
 
 class Block(NamedTuple):
@@ -95,7 +101,7 @@ class Description:
     """Its logarithm, of mean 0 and variance 1."""
 
     around_known: Float32[np.ndarray, " node"]
-    """Share of the neighbours whose labels are known."""
+    """Share of the neighbours whose labels are known, less where there are few neighbours."""
 
     share: Float32[np.ndarray, " column"]
     """Of the nodes of which it is known, those that hold the label."""
@@ -108,7 +114,7 @@ class Description:
         """Of the graph."""
         return len(self.place)
 
-    @property
+    @cached_property
     def is_annotated(self) -> Bool[np.ndarray, " node"]:
         """Whether anything is known of a node's labels."""
         annotated: Bool[np.ndarray, " node"] = (self.states != UNKNOWN).any(axis=1)

@@ -1,4 +1,9 @@
-"""What a node's place and surroundings let one expect of its labels, without looking at them."""
+"""What a node's place and surroundings let one expect of its labels.
+
+By place a node's own labels are left out of what is expected of it. By surroundings they are left
+out one step away; of two and three steps, walks come back to the node, and with them a little of
+its labels. A task's own label is masked all the same (`Description.unmasked`).
+"""
 
 from __future__ import annotations
 

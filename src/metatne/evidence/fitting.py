@@ -11,6 +11,7 @@ from jaxtyping import Bool, Int64
 
 from metatne.config import Config
 from metatne.errors import LabelError
+from metatne.evidence.adaptation import Expert
 from metatne.evidence.calibration import Scored, calibrate
 from metatne.evidence.description import Description, describe
 from metatne.evidence.head import Encoding, EvidenceHead
@@ -20,11 +21,11 @@ from metatne.evidence.learning import (
     make_episodes,
     masked_columns,
 )
-from metatne.evidence.model import EvidenceModel, Expert, raw_scores
+from metatne.evidence.model import EvidenceModel, raw_scores
 from metatne.graph.labels import LabelPairs, Labels
 from metatne.graph.raw import HOLDS
 from metatne.graph.store import Graph
-from metatne.metrics import average_precision, f1, roc_auc
+from metatne.metrics import f1, roc_auc
 from metatne.sampling.splits import LabelSplit
 from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape, usable_labels
 from metatne.seeding import numpy_generator
@@ -39,12 +40,15 @@ CALIBRATION_TASKS = 60
 CALIBRATION_QUERIES = 10
 
 
+SamplerKind = Callable[..., TaskSampler]
+"""What makes a sampler of labels, candidates, a shape and the nodes asked about."""
+
+
 class Measured(NamedTuple):
     """How the model did on tasks from labels that it had not learned from."""
 
     auc: float
     f1: float
-    average_precision: float
     loss: float
     seconds: float
 
@@ -59,53 +63,110 @@ class _Source(NamedTuple):
     labels: Int64[np.ndarray, " label"]
     asked: Bool[np.ndarray, " node"] | None
 
+    def has_tasks(self, shape: TaskShape) -> bool:
+        """Whether any of the labels has the nodes that such tasks need."""
+        return len(usable_labels(self.told, self.labels, shape, asked=self.asked)) > 0
+
+    def draw(
+        self,
+        shape: TaskShape,
+        count: int,
+        seed: int,
+        purpose: str,
+        *,
+        sampler: SamplerKind = TaskSampler,
+    ) -> Tasks:
+        """Tasks of one shape, the same ones for the same purpose."""
+        made = sampler(self.told, self.labels, shape, asked=self.asked)
+        return made.draw(count, numpy_generator(seed, purpose))
+
+    def masked(self, tasks: Tasks) -> Int64[np.ndarray, " task"]:
+        """The column of each task's own label, which the head must not see."""
+        return masked_columns(self.description, tasks.labels)
+
+
+class _Lesson(NamedTuple):
+    """What one expert learns from: tasks of known labels, then of the validation labels too."""
+
+    encoding: Encoding
+    training: _Source
+    validation: _Source
+
 
 def fit_evidence(
     graph: Graph,
     split: LabelSplit,
     config: Config,
     *,
+    sampler: SamplerKind = TaskSampler,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> tuple[EvidenceModel, Measured]:
-    """Learn from the known labels, measure on the validation labels, then learn from both."""
+    """Learn from the known labels, measure on the validation labels, then learn from both.
+
+    The `sampler` draws the tasks that weights are learned from; those that scores are read by,
+    and those of the measure, are drawn uniformly.
+    """
     started = time.perf_counter()
     full = describe(graph, split.known, seed=config.seed)
-    hidden = _hidden_nodes(full, config.seed)
-    partial = describe(graph, split.known, seed=config.seed, hidden=hidden, place=full.place)
-    asked = split.asked
-    seen = _Source(full, _still_annotated(graph.labels, full), split.known, None)
-    unseen = _Source(partial, graph.labels, split.known, hidden)
-    if not _has_tasks(graph, unseen, config):  # a graph too small to hide nodes of
-        unseen = seen
-    validation = seen._replace(labels=split.validation, asked=asked)
-    if asked is not None:
-        validation = validation._replace(told=graph.labels)
-    experts: dict[str, Expert] = {}
+    lessons = _lessons(graph, split, full, config)
+    shape = _shape(config)
+    # What is measured is what users will ask about: annotated nodes, unless there are none to
+    # ask about, or validation labels have no tasks among them.
+    of_measure = lessons[-1]
+    if split.asked is None and len(lessons) > 1 and lessons[0].validation.has_tasks(shape):
+        of_measure = lessons[0]
     measured = None
-    for name, training, more in (
-        ("annotated", seen, validation),
-        ("unannotated", unseen, unseen._replace(labels=split.validation)),
-    ):
-        encoding = Encoding.of(full, with_own_labels=name == "annotated", seed=config.seed)
-        sources = [training, more]
-        if asked is not None:  # validation tasks ask about nodes whose labels are gone
-            sources = [training] if name == "annotated" else [training, validation]
-        if (name == "unannotated") == (asked is not None):
-            learned = _learn(graph, encoding, full, [training], config, should_stop)
-            measured = _measure(graph, encoding, learned, training, sources[1], config)
-        learned = _learn(graph, encoding, full, sources, config, should_stop)
-        experts[name] = _calibrated(graph, encoding, learned.head, sources, config)
+    experts = []
+    for lesson in lessons:
+        if lesson is of_measure:
+            measured = _measure(full, lesson, config, sampler, should_stop)
+        sources = [lesson.training, lesson.validation]
+        sources = [source for source in sources if source.has_tasks(shape)]
+        head, _ = _learn(full, lesson.encoding, sources, config, sampler, should_stop)
+        experts.append(_calibrated(lesson.encoding, head, sources, config))
     assert measured is not None
     labels = graph.labels
     shares = [len(labels.holders(y)) / max(labels.num_known(y), 1) for y in split.known.tolist()]
     model = EvidenceModel(
         description=full,
-        annotated=experts["annotated"],
-        unannotated=experts["unannotated"],
+        annotated=experts[0],
+        unannotated=experts[-1],
         label_names=tuple(graph.labels.names[label] for label in full.columns),
         typical_share=float(np.clip(np.median(shares), 1 / max(graph.num_nodes, 2), 0.5)),
     )
     return model, measured._replace(seconds=time.perf_counter() - started)
+
+
+def _lessons(graph: Graph, split: LabelSplit, full: Description, config: Config) -> list[_Lesson]:
+    """One for nodes whose labels are known, if anything can be learned of those, and one for
+    nodes that nobody has annotated.
+    """
+    shape = _shape(config)
+    hidden = _hidden_nodes(graph.labels, full, config.seed)
+    partial = describe(graph, split.known, seed=config.seed, hidden=hidden, place=full.place)
+    hiding = _Source(partial, graph.labels, split.known, hidden)
+    # Where too few nodes can be hidden: the same tasks, own labels left out by the encoding alone.
+    blind = _Source(full, graph.labels, split.known, None)
+    training = hiding if hiding.has_tasks(shape) else blind
+    if not training.has_tasks(shape):
+        raise LabelError(
+            f"no known label of {graph.name!r} has enough holders for tasks of {config.positives} "
+            f"positives; ask for fewer (--set positives=…), or give more labels"
+        )
+    validation = hiding._replace(labels=split.validation)
+    if split.asked is not None:  # nodes whose labels are gone
+        validation = blind._replace(labels=split.validation, asked=split.asked)
+    elif not validation.has_tasks(shape):
+        validation = blind._replace(labels=split.validation)
+    encoding = Encoding.of(full, with_own_labels=False, seed=config.seed)
+    lessons = [_Lesson(encoding, training, validation)]
+    seen = _Source(full, _still_annotated(graph.labels, full), split.known, None)
+    if seen.has_tasks(shape):
+        encoding = Encoding.of(full, with_own_labels=True, seed=config.seed)
+        nothing = split.validation[:0]
+        validated = nothing if split.asked is not None else split.validation
+        lessons.insert(0, _Lesson(encoding, seen, seen._replace(labels=validated)))
+    return lessons
 
 
 def _still_annotated(labels: Labels, description: Description) -> Labels:
@@ -136,30 +197,21 @@ def _still_annotated(labels: Labels, description: Description) -> Labels:
     )
 
 
-class _Learned(NamedTuple):
-    head: EvidenceHead
-    loss: float
-
-
 def _learn(
-    graph: Graph,
-    encoding: Encoding,
     description: Description,
+    encoding: Encoding,
     sources: list[_Source],
     config: Config,
+    sampler: SamplerKind,
     should_stop: Callable[[], bool],
-) -> _Learned:
-    pools = [
-        _episodes(graph, encoding, source, config, number)
-        for number, source in enumerate(sources)
-        if _has_tasks(graph, source, config)
-    ]
-    if not pools:
-        raise _no_tasks(graph, config)
-    head, loss = learn_head(
+) -> tuple[EvidenceHead, float]:
+    return learn_head(
         encoding,
         description,
-        pools,
+        [
+            _episodes(encoding, source, config, number, sampler)
+            for number, source in enumerate(sources)
+        ],
         num_steps=config.head_steps,
         tasks_per_step=config.head_tasks_per_step,
         rate=config.head_rate,
@@ -168,30 +220,21 @@ def _learn(
         seed=config.seed,
         should_stop=should_stop,
     )
-    return _Learned(head, loss)
-
-
-def _no_tasks(graph: Graph, config: Config) -> LabelError:
-    return LabelError(
-        f"no known label of {graph.name!r} has enough holders for tasks of {config.positives} "
-        f"positives; ask for fewer (--set positives=…), or give more labels"
-    )
 
 
 def _measure(
-    graph: Graph,
-    encoding: Encoding,
-    learned: _Learned,
-    training: _Source,
-    validation: _Source,
+    description: Description,
+    lesson: _Lesson,
     config: Config,
+    sampler: SamplerKind,
+    should_stop: Callable[[], bool],
 ) -> Measured:
     """On validation labels, of which neither weights nor calibration have seen anything."""
-    expert = _calibrated(graph, encoding, learned.head, [training], config)
-    tasks = _draw(
-        graph, validation, _shape(config), config.validation_tasks, config.seed, "measure"
-    )
-    scores = raw_scores(expert, validation.description, tasks)
+    encoding, training, validation = lesson
+    head, loss = _learn(description, encoding, [training], config, sampler, should_stop)
+    expert = _calibrated(encoding, head, [training], config)
+    tasks = validation.draw(_shape(config), config.validation_tasks, config.seed, "measure")
+    scores = raw_scores(encoding, head, validation.description, tasks)
     shape = config.positives, config.negatives
     prior = config.positives / (config.positives + config.negatives)
     evidence = expert.calibration.evidence(scores, *shape)
@@ -199,22 +242,15 @@ def _measure(
     return Measured(
         auc=float(roc_auc(evidence, tasks.is_positive).mean()),
         f1=float(f1(decisions, tasks.is_positive).mean()),
-        average_precision=float(average_precision(evidence, tasks.is_positive).mean()),
-        loss=learned.loss,
+        loss=loss,
         seconds=0.0,
     )
 
 
 def _calibrated(
-    graph: Graph,
-    encoding: Encoding,
-    head: EvidenceHead,
-    sources: list[_Source],
-    config: Config,
+    encoding: Encoding, head: EvidenceHead, sources: list[_Source], config: Config
 ) -> Expert:
     """The head with its scores read as evidence, on tasks of many shapes."""
-    none = calibrate([_nothing()])
-    expert = Expert(encoding, head, none)
     own = (config.positives, config.negatives)
     groups = []
     for shape in dict.fromkeys((own, *SHAPES)):
@@ -223,50 +259,25 @@ def _calibrated(
         task_shape = TaskShape(*shape, *queries)
         scores, truth = [], []
         for source in sources:
-            if not _has_tasks(graph, source, config, task_shape):
+            if not source.has_tasks(task_shape):
                 continue
             count = config.validation_tasks if is_own else CALIBRATION_TASKS
-            tasks = _draw(graph, source, task_shape, count, config.seed, f"calibrate {shape}")
-            masked = _masked(source, tasks)
-            scores.append(raw_scores(expert, source.description, tasks, masked))
+            tasks = source.draw(task_shape, count, config.seed, f"calibrate {shape}")
+            masked = source.masked(tasks)
+            scores.append(raw_scores(encoding, head, source.description, tasks, masked))
             truth.append(tasks.is_positive)
         if scores:
             groups.append(Scored(*shape, np.concatenate(scores), np.concatenate(truth)))
-    if not groups:
-        raise _no_tasks(graph, config)
     return Expert(encoding, head, calibrate(groups))
 
 
-def _nothing() -> Scored:
-    """Scores that say nothing, for an expert that is yet to be calibrated."""
-    return Scored(10, 20, np.array([[1.0, -1.0]]), np.array([[True, False]]))
-
-
 def _episodes(
-    graph: Graph, encoding: Encoding, source: _Source, config: Config, number: int
+    encoding: Encoding, source: _Source, config: Config, number: int, sampler: SamplerKind
 ) -> Episodes:
-    tasks = _draw(graph, source, _shape(config), config.head_tasks, config.seed, f"head {number}")
-    return make_episodes(encoding, source.description, tasks, _masked(source, tasks))
-
-
-def _masked(source: _Source, tasks: Tasks) -> Int64[np.ndarray, " task"]:
-    return masked_columns(source.description, tasks.labels)
-
-
-def _draw(
-    graph: Graph, source: _Source, shape: TaskShape, count: int, seed: int, purpose: str
-) -> Tasks:
-    sampler = TaskSampler(source.told, source.labels, shape, asked=source.asked)
-    return sampler.draw(count, numpy_generator(seed, purpose))
-
-
-def _has_tasks(
-    graph: Graph, source: _Source, config: Config, shape: TaskShape | None = None
-) -> bool:
-    return (
-        len(usable_labels(source.told, source.labels, shape or _shape(config), asked=source.asked))
-        > 0
+    tasks = source.draw(
+        _shape(config), config.head_tasks, config.seed, f"head {number}", sampler=sampler
     )
+    return make_episodes(encoding, source.description, tasks, source.masked(tasks))
 
 
 def _shape(config: Config) -> TaskShape:
@@ -274,7 +285,12 @@ def _shape(config: Config) -> TaskShape:
     return TaskShape(positives, negatives, positives, negatives)
 
 
-def _hidden_nodes(description: Description, seed: int) -> Bool[np.ndarray, " node"]:
+def _hidden_nodes(labels: Labels, description: Description, seed: int) -> Bool[np.ndarray, " node"]:
+    """Some of the nodes whose labels are known; of those known by what they hold, by any label."""
+    known = description.is_annotated
+    if labels.is_known_by_holding:
+        known = np.zeros(labels.num_nodes, dtype=bool)
+        known[labels.holds.nodes] = True
     drawn = numpy_generator(seed, "hidden nodes").random(description.num_nodes) < HIDDEN_SHARE
-    hidden: Bool[np.ndarray, " node"] = drawn & description.is_annotated
+    hidden: Bool[np.ndarray, " node"] = drawn & known
     return hidden

@@ -27,7 +27,6 @@ from torch import Tensor, nn
 
 from metatne.config import HeadPart
 from metatne.evidence.description import (
-    NO_LABEL,
     OTHERS,
     OWN,
     OWN_TRAITS,
@@ -36,6 +35,7 @@ from metatne.evidence.description import (
     Description,
     Masked,
     Nodes,
+    nobody,
 )
 from metatne.seeding import numpy_generator
 
@@ -62,9 +62,8 @@ class Encoding:
         """With means and sizes as the nodes have them, or those that are annotated."""
         encoding = cls([], [], with_own_labels=with_own_labels)
         nodes = _some_nodes(description, with_own_labels=with_own_labels, seed=seed)
-        nobody = np.full(1, NO_LABEL, dtype=np.int64)
         for block in encoding.blocks:
-            rows = description.block(block, nodes[None], nobody)[0]
+            rows = description.block(block, nodes[None], nobody(1))[0]
             mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
             size = math.sqrt(float(np.square(rows - mean).sum(axis=1).mean()))
             encoding.means.append(mean)
@@ -225,7 +224,6 @@ class EvidenceHead(nn.Module):
 
 def new_head(encoding: Encoding, description: Description) -> EvidenceHead:
     """A head of the right size, before it has learned anything."""
-    nobody = np.full(1, NO_LABEL, dtype=np.int64)
-    encoded = encoding(description, np.zeros((1, 1), dtype=np.int64), nobody)
+    encoded = encoding(description, np.zeros((1, 1), dtype=np.int64), nobody(1))
     width = encoded.for_prior(encoding.of_prior).shape[-1]
     return EvidenceHead(len(encoding.blocks), encoding.num_traits, width)

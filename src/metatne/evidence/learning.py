@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from metatne.config import HeadPart
 from metatne.errors import TrainingError
-from metatne.evidence.description import NO_LABEL, Description
+from metatne.evidence.description import NO_LABEL, Description, nobody
 from metatne.evidence.head import Encoding, EvidenceHead, new_head
 from metatne.sampling.tasks import Tasks
 from metatne.seeding import numpy_generator
@@ -89,7 +89,7 @@ def masked_columns(
 ) -> Int64[np.ndarray, " task"]:
     """The column of each task's label in the description, or NO_LABEL."""
     if not len(description.columns):
-        return np.full(len(labels), NO_LABEL, dtype=np.int64)
+        return nobody(len(labels))
     places = np.searchsorted(description.columns, labels)
     places[places == len(description.columns)] = 0
     return np.where(description.columns[places] == labels, places, NO_LABEL)
@@ -128,19 +128,23 @@ def learn_head(
             some = pool.draw(chosen)
             try:
                 scores = some.scores(head)
-            except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
-                scores = torch.full((1, some.num_query_positives + 1), torch.nan)
+            except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
+                raise _diverged("the kernel has no inverse", step, rate) from error
             loss = loss + _ranking_loss(scores, some.num_query_positives) / len(pools)
         value = loss.item()
         if not np.isfinite(value):
-            raise TrainingError(
-                f"the loss became {value} at step {step}: training diverged. "
-                f"Try a smaller head_rate than {rate} (--set head_rate=…)"
-            )
+            raise _diverged(f"the loss became {value}", step, rate)
         optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(loss)
         optimiser.step()
     return head.eval(), value
+
+
+def _diverged(what: str, step: int, rate: float) -> TrainingError:
+    return TrainingError(
+        f"{what} at step {step}: training diverged. "
+        f"Try a smaller head_rate than {rate} (--set head_rate=…)"
+    )
 
 
 def _ranking_loss(scores: Float[Tensor, "task query"], num_positives: int) -> Float[Tensor, ""]:

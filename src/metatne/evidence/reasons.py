@@ -13,8 +13,9 @@ import torch
 from jaxtyping import Float64, Int64
 from scipy.special import expit, logit
 
-from metatne.evidence.description import NO_LABEL, OWN
-from metatne.evidence.model import EvidenceModel, Expert
+from metatne.evidence.adaptation import Expert, adapt
+from metatne.evidence.description import OWN, nobody
+from metatne.evidence.model import EvidenceModel
 from metatne.graph.raw import HOLDS, LACKS
 
 MAX_POOL = 2_000
@@ -33,11 +34,6 @@ class Reasons(NamedTuple):
     by_support: Float64[np.ndarray, "support block"]
     """What each example adds, by block."""
 
-    @property
-    def total(self) -> float:
-        """The node's log-odds."""
-        return self.prior + self.any_label + float(self.by_support.sum())
-
 
 def explain(
     model: EvidenceModel,
@@ -53,7 +49,7 @@ def explain(
     encoded = expert.encoding(
         model.description,
         np.concatenate((supports, [node]))[None],
-        np.full(1, NO_LABEL, dtype=np.int64),
+        nobody(1),
     )
     head, size = expert.head, len(supports)
     with torch.no_grad():
@@ -94,11 +90,9 @@ def relate(
     """
     expert = model.annotated
     supports = np.concatenate((positives, negatives))
-    linear = model.adapt(expert, supports, len(positives), with_error=False)
-    prior = _prior_of_own_labels(expert)
+    linear = adapt(expert, model.description, supports, len(positives), with_error=False)
     states = model.description.states
     weights = np.zeros(states.shape[1])
-    nobody = np.full(1, NO_LABEL, dtype=np.int64)
     everyone = np.arange(model.description.num_nodes)[None]
     holds, lacks = states == HOLDS, states == LACKS
     num_holding = np.maximum(holds.sum(axis=0), 1)
@@ -106,11 +100,13 @@ def relate(
     for number, block in enumerate(expert.encoding.blocks):
         if not block.is_of_labels:
             continue
-        rows = model.description.block(block, everyone, nobody)[0] * expert.encoding.scales[number]
+        rows = (
+            model.description.block(block, everyone, nobody(1))[0] * expert.encoding.scales[number]
+        )
         gap = (rows * holds).sum(axis=0) / num_holding - (rows * lacks).sum(axis=0) / num_lacking
-        of_block = linear.by_block[number][:, 0].astype(np.float64)
+        of_block = linear.of_block(expert.encoding, number)[:, 0].astype(np.float64)
         if block == OWN[0]:
-            of_block = of_block - prior  # which is the same for every novel label
+            of_block = of_block - _prior_of_own_labels(expert)  # the same for any novel label
         weights += of_block * gap
     return expert.calibration.slope(len(positives), len(negatives)) * weights
 
@@ -133,7 +129,7 @@ def suggest(
     pool = candidates[np.argsort(-worth, kind="stable")[:MAX_POOL]]
     worth = np.sort(worth)[::-1][:MAX_POOL].copy()
     expert = model.annotated if model.description.is_annotated[pool].all() else model.unannotated
-    encoded = expert.encoding(model.description, pool[None], np.full(1, NO_LABEL, dtype=np.int64))
+    encoded = expert.encoding(model.description, pool[None], nobody(1))
     with torch.no_grad():
         weights = expert.head.log_weights.exp().sqrt()
         vectors = torch.cat(

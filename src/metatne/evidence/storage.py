@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from metatne.evidence.adaptation import Expert
 from metatne.evidence.calibration import Calibration
-from metatne.evidence.description import NUM_HOPS, Description
+from metatne.evidence.description import NUM_HOPS, OTHERS, OWN, Description
 from metatne.evidence.head import Encoding, EvidenceHead
-from metatne.evidence.model import EvidenceModel, Expert
+from metatne.evidence.model import EvidenceModel
 
 Tensors = dict[str, Tensor]
-EXPERTS = ("annotated", "unannotated")
 HALF = ("place", "around", "expected")
 SINGLE = ("degree", "around_known", "share", "rarity")
 
@@ -30,10 +30,11 @@ def to_tensors(model: EvidenceModel) -> Tensors:
         for name in (*SINGLE, "columns", "states")
     }
     tensors["typical_share"] = torch.tensor(model.typical_share, dtype=torch.float64)
-    for name in EXPERTS:
-        tensors |= {
-            f"{name}.{part}": tensor for part, tensor in _of_expert(getattr(model, name)).items()
-        }
+    experts = {"unannotated": model.unannotated}
+    if model.annotated is not model.unannotated:
+        experts["annotated"] = model.annotated
+    for name, expert in experts.items():
+        tensors |= {f"{name}.{part}": tensor for part, tensor in _of_expert(expert).items()}
     return {name: tensor.contiguous() for name, tensor in tensors.items()}
 
 
@@ -48,10 +49,13 @@ def from_tensors(tensors: Tensors, label_names: Sequence[str]) -> EvidenceModel:
         raise ValueError(
             f"{len(label_names)} label names for {description.states.shape[1]} columns"
         )
-    experts = {name: _to_expert(_part(tensors, name), name == EXPERTS[0]) for name in EXPERTS}
+    unannotated = _to_expert(_part(tensors, "unannotated"))
+    of_annotated = _part(tensors, "annotated")
     return EvidenceModel(
         description=description,
-        **experts,
+        # Where nothing could be learned of annotated nodes, one expert is for all.
+        annotated=_to_expert(of_annotated) if of_annotated else unannotated,
+        unannotated=unannotated,
         label_names=tuple(label_names),
         typical_share=float(tensors["typical_share"]),
     )
@@ -92,12 +96,15 @@ def _of_expert(expert: Expert) -> Tensors:
     return tensors
 
 
-def _to_expert(tensors: Tensors, with_own_labels: bool) -> Expert:
+def _to_expert(tensors: Tensors) -> Expert:
+    """An expert; the number of its blocks says whether it looks at a node's own labels."""
     scales = tensors["scales"].tolist()
     means = [_numpy(tensors[f"mean.{number}"]) for number in range(len(scales))]
-    encoding = Encoding(means, scales, with_own_labels=with_own_labels)
-    if len(scales) != len(encoding.blocks):
-        raise ValueError(f"expected {len(encoding.blocks)} blocks, found {len(scales)}")
+    if len(scales) not in (len(OTHERS), len(OWN + OTHERS)):
+        raise ValueError(
+            f"expected {len(OTHERS)} or {len(OWN + OTHERS)} blocks, found {len(scales)}"
+        )
+    encoding = Encoding(means, scales, with_own_labels=len(scales) == len(OWN + OTHERS))
     weights = _part(tensors, "head")
     head = EvidenceHead(
         len(weights["log_weights"]), len(weights["by_trait"]), len(weights["by_column"])

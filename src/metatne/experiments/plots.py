@@ -20,6 +20,10 @@ FIGURES = {
 """Study: what goes along the axis, what each picture holds fixed, and the axis' name."""
 
 METRICS = {"auc": "AUC", "f1": "F1"}
+
+MANY_TIMES = 20
+"""From where on an axis that grows so much is logarithmic."""
+
 Row = dict[str, Any]
 
 
@@ -46,35 +50,71 @@ def _by_name(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return found
 
 
-def _draw(rows: Sequence[Row], along: str, fixed: str, label: str, path: Path) -> None:
+def _new_figure(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             "plots need the package matplotlib; pip install 'metatne[experiments]'"
         ) from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _save(figure: Any, path: Path) -> None:
+    with new_file(path) as temporary:
+        figure.savefig(temporary, format="svg", metadata={"Date": None})
+
+
+def _curve(axis: Any, name: str, groups: dict[float, list[float]]) -> None:
+    """Means with their standard errors."""
+    places = sorted(groups)
+    axis.errorbar(
+        places,
+        [statistics.mean(groups[x]) for x in places],
+        [
+            statistics.stdev(groups[x]) / len(groups[x]) ** 0.5 if len(groups[x]) > 1 else 0
+            for x in places
+        ],
+        marker="o",
+        capsize=3,
+        label=name,
+    )
+
+
+def draw_curves(
+    curves: dict[str, dict[float, list[float]]], along: str, metric: str, path: Path
+) -> None:
+    """A line for each series: means over trials, with their standard errors."""
+    figure = _new_figure(6.4, 4.0)
+    axis = figure.subplots()
+    for name, groups in curves.items():
+        _curve(axis, name, groups)
+    places = sorted({x for groups in curves.values() for x in groups})
+    if places[0] > 0 and places[-1] / places[0] > MANY_TIMES:
+        axis.set_xscale("log")
+        axis.set_xticks(places, [f"{x:g}" for x in places])
+    axis.set_xlabel(along)
+    axis.set_ylabel(metric)
+    axis.grid(alpha=0.3)
+    axis.legend()
+    _save(figure, path)
+
+
+def _draw(rows: Sequence[Row], along: str, fixed: str, label: str, path: Path) -> None:
     held = sorted({row[fixed] for row in rows})
-    figure = Figure(figsize=(4.5 * len(held), 3.2 * len(METRICS)), layout="constrained")
+    figure = _new_figure(4.5 * len(held), 3.2 * len(METRICS))
     axes = figure.subplots(len(METRICS), len(held), squeeze=False, sharex=True)
     for column, value in enumerate(held):
         some = [row for row in rows if row[fixed] == value]
         for line, (metric, title) in enumerate(METRICS.items()):
             axis = axes[line][column]
             for name, of_method in _by_name(some).items():
-                places = sorted({row[along] for row in of_method})
-                groups = [[r[metric] for r in of_method if r[along] == x] for x in places]
-                axis.errorbar(
-                    places,
-                    [statistics.mean(group) for group in groups],
-                    [statistics.stdev(g) / len(g) ** 0.5 if len(g) > 1 else 0 for g in groups],
-                    marker="o",
-                    capsize=3,
-                    label=name,
-                )
+                places = {row[along] for row in of_method}
+                groups = {x: [r[metric] for r in of_method if r[along] == x] for x in places}
+                _curve(axis, name, groups)
             axis.set_ylabel(title)
             axis.grid(alpha=0.3)
         axes[0][column].set_title(f"{value} positives")
         axes[-1][column].set_xlabel(label)
     axes[0][0].legend()
-    with new_file(path) as temporary:
-        figure.savefig(temporary, format="svg", metadata={"Date": None})
+    _save(figure, path)

@@ -182,11 +182,11 @@ def _against(
         base = statistics.mean(row["auc"] for row in shared)
         yield (
             f"| {other} | {len(gaps)} | {mean:+.4f} | {100 * mean / base:+.1f} "
-            f"| {' | '.join(_p_values(gaps))} |"
+            f"| {' | '.join(p_values(gaps))} |"
         )
 
 
-def _p_values(gaps: Sequence[float]) -> tuple[str, str]:
+def p_values(gaps: Sequence[float]) -> tuple[str, str]:
     """Of the paired t and Wilcoxon's test; none of so few trials that they could say nothing."""
     if len(gaps) < FEWEST_TO_TEST or len(set(gaps)) == 1:
         return "", ""

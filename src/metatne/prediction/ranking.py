@@ -5,29 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int64
 from scipy.special import expit, logit
 
-from metatne.errors import SupportError
 from metatne.evidence.model import EvidenceModel
 from metatne.graph.node_ids import NodeIds
 from metatne.model import MetaTNENetwork
+from metatne.parallel import Progress, Progressing
 from metatne.prediction.support import Support
 from metatne.scoring import score_nodes
-from metatne.seeding import numpy_generator
 
 Nodes = Int64[np.ndarray, " node"]
 
 CONFIDENCE = 1.96
 """Standard errors on either side of an interval of 95 %."""
-
-NUM_WEAK_SETS = 4
-"""Sets of weak negatives that scores are averaged over; more than one, so that every drawn
-node can be ranked by a set that it is not in."""
 
 
 @dataclass(frozen=True)
@@ -44,72 +38,44 @@ class Scores:
     """The log-odds from which on a node is taken to hold the label; 0 where there are none."""
 
 
-class Scored(NamedTuple):
-    """Scores of candidates against one set of negatives, or averaged over several."""
-
-    logits: Float[np.ndarray, " node"]
-    errors: Float[np.ndarray, " node"] | None = None
-    thresholds: Float[np.ndarray, " node"] | None = None
-
-
 def score_candidates(
     scorer: MetaTNENetwork | EvidenceModel,
     support: Support,
     candidates: Nodes,
     *,
-    num_nodes: int,
-    num_weak_negatives: int,
-    seed: int,
     prior: float | None = None,
+    progress: Progress | None = None,
 ) -> Scores:
-    """Score the candidates; without negatives, against nodes drawn from the rest of the graph."""
-    weak = weak_negatives(support, num_nodes=num_nodes, size=num_weak_negatives, seed=seed)
-    sets = weak or [support.negatives]
-    scored = score_by(scorer, support.positives, sets, candidates, prior=prior)
-    drawn = np.concatenate(weak) if weak else np.empty(0, dtype=np.int64)
-    return Scores(candidates, scored.logits, np.sort(drawn), scored.errors, scored.thresholds)
-
-
-def score_by(
-    scorer: MetaTNENetwork | EvidenceModel,
-    positives: Int64[np.ndarray, " positive"],
-    negative_sets: Sequence[Int64[np.ndarray, " negative"]],
-    candidates: Nodes,
-    *,
-    prior: float | None,
-) -> Scored:
     """Log-odds of the candidates, averaged over the sets of negatives, with what the head adds.
 
     The `prior` is the share of nodes that hold the label; None is for the share at which the
     paper's network was trained, and for that of the known labels with evidence.
     """
     if isinstance(scorer, EvidenceModel):
-        return _score_by_evidence(scorer, positives, negative_sets, candidates, prior=prior)
-    logits = score_against(partial(score_nodes, scorer, positives), negative_sets, candidates)
+        return _score_by_evidence(scorer, support, candidates, prior, progress)
+    sets = support.negative_sets
+    progressing = Progressing(progress, len(sets) * len(candidates))
+    of_nodes = partial(score_nodes, scorer, support.positives, progressing=progressing)
+    logits = score_against(of_nodes, sets, candidates)
     if prior is not None:
-        given = len(positives) / (len(positives) + len(negative_sets[0]))
+        given = len(support.positives) / (len(support.positives) + len(sets[0]))
         logits = logits + float(logit(prior) - logit(given))
-    return Scored(logits)
+    return Scores(candidates, logits, support.drawn)
 
 
 def _score_by_evidence(
     model: EvidenceModel,
-    positives: Int64[np.ndarray, " positive"],
-    negative_sets: Sequence[Int64[np.ndarray, " negative"]],
+    support: Support,
     candidates: Nodes,
-    *,
     prior: float | None,
-) -> Scored:
+    progress: Progress | None,
+) -> Scores:
     share = model.typical_share if prior is None else prior
-    found = [
-        model.score_nodes(positives, negatives, candidates, prior=share)
-        for negatives in negative_sets
-    ]
-    evidence, errors, thresholds = (
-        averaged(of_sets, negative_sets, candidates) for of_sets in zip(*found, strict=True)
-    )
+    sets = support.negative_sets
+    found = model.score_nodes(support.positives, sets, candidates, prior=share, progress=progress)
+    evidence, errors, thresholds = (averaged(list(part), sets, candidates) for part in found)
     shift = float(logit(share))
-    return Scored(evidence + shift, errors, thresholds + shift)
+    return Scores(candidates, evidence + shift, support.drawn, errors, thresholds + shift)
 
 
 def score_against(
@@ -140,27 +106,6 @@ def averaged(
         total += np.where(outside, values, 0.0)
         times += outside
     return total / times
-
-
-def weak_negatives(
-    support: Support, *, num_nodes: int, size: int, seed: int
-) -> list[Int64[np.ndarray, " weak"]]:
-    """Where no negatives were given: disjoint sets, drawn uniformly from all but the positives.
-
-    A novel label is rare, so nodes drawn at random mostly lack it.
-    """
-    if len(support.negatives):
-        return []
-    rest = np.setdiff1d(np.arange(num_nodes), support.positives)
-    if len(rest) < 2:
-        raise SupportError(
-            "no negatives were given and the graph has too few other nodes to draw weak ones from; "
-            "name at least 1 negative"
-        )
-    num_sets = min(NUM_WEAK_SETS, len(rest))
-    size = min(size, len(rest) // num_sets)
-    drawn = numpy_generator(seed, "weak negatives").choice(rest, num_sets * size, replace=False)
-    return list(drawn.reshape(num_sets, size))
 
 
 def rank_table(node_ids: NodeIds, scores: Scores, top: int | None) -> pd.DataFrame:

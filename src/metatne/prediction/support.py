@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Int64
 
 from metatne.errors import MAX_SHOWN, SupportError
 from metatne.graph.node_ids import NodeIds
+from metatne.seeding import numpy_generator
 
 NodeId = str | int
+
+NUM_WEAK_SETS = 4
+"""Sets of weak negatives that scores are averaged over; more than one, so that every drawn
+node can be ranked by a set that it is not in."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,37 @@ class Support:
 
     positives: Int64[np.ndarray, " positive"]
     negatives: Int64[np.ndarray, " negative"]
+    weak: tuple[Int64[np.ndarray, " weak"], ...] = ()
+    """Where no negatives were given: disjoint sets of nodes that stand for those that lack it."""
+
+    @property
+    def negative_sets(self) -> tuple[Int64[np.ndarray, " negative"], ...]:
+        """Against which candidates are scored: the given negatives, or the sets that were drawn."""
+        return self.weak or (self.negatives,)
+
+    @property
+    def drawn(self) -> Int64[np.ndarray, " drawn"]:
+        """All weak negatives, ascending."""
+        return np.sort(np.concatenate((*self.weak, self.negatives[:0])))
+
+
+def with_weak_negatives(support: Support, *, num_nodes: int, size: int, seed: int) -> Support:
+    """The support; where it has no negatives, with sets drawn from all nodes but the positives.
+
+    A novel label is rare, so nodes drawn at random mostly lack it.
+    """
+    if len(support.negatives):
+        return support
+    rest = np.setdiff1d(np.arange(num_nodes), support.positives)
+    if len(rest) < 2:
+        raise SupportError(
+            "no negatives were given and the graph has too few other nodes to draw weak ones from; "
+            "name at least 1 negative"
+        )
+    num_sets = min(NUM_WEAK_SETS, len(rest))
+    size = min(size, len(rest) // num_sets)
+    drawn = numpy_generator(seed, "weak negatives").choice(rest, num_sets * size, replace=False)
+    return replace(support, weak=tuple(drawn.reshape(num_sets, size)))
 
 
 def resolve_support(
@@ -47,6 +83,12 @@ def resolve_support(
             f"{_names(node_ids, both)}"
         )
     return support
+
+
+def check_top(top: int | None) -> None:
+    """Refuse a length of the table that is none."""
+    if top is not None and top < 1:
+        raise SupportError(f"top: expected at least 1, found {top}")
 
 
 def check_prior(prior: float | None) -> None:

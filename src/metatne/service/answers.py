@@ -121,7 +121,7 @@ class Part(Answer):
 class SharedNeighbour(Answer):
     """A neighbour of the node that is a neighbour of examples too."""
 
-    model_config = ConfigDict(serialize_by_alias=True, populate_by_name=True)
+    model_config = ConfigDict(serialize_by_alias=True)
 
     id: NodeId
     with_: list[NodeId] = Field(alias="with")

@@ -11,7 +11,7 @@ from metatne.service.answers import EgoAnswer, EgoEdge, EgoNode
 from metatne.service.rankings import Ranking
 from metatne.service.served_model import ServedModel, neighbours_of
 
-Nodes = Int64[np.ndarray, " node"]
+Nodes = Int64[np.ndarray, "_"]
 
 
 def draw_ego(

@@ -105,7 +105,7 @@ class Jobs:
 
     def _finished(self, job: Job[Result]) -> None:
         with self._lock:
-            self._unfinished.discard(job)  # type: ignore[arg-type]
+            self._unfinished.discard(job)
             if _was_cancelled(job.future):
                 self.num_cancelled += 1
 

@@ -92,4 +92,7 @@ def within_one(values: Float64[np.ndarray, "node axis"]) -> Float64[np.ndarray, 
     """Each axis scaled into -1 … 1; one without any spread is 0."""
     size = np.abs(values).max(axis=0, keepdims=True)
     tiny = size < 1e-12  # rounding, which would be blown up to a picture
-    return np.where(tiny, 0.0, values / np.where(tiny, 1.0, size))
+    scaled: Float64[np.ndarray, "node axis"] = np.where(
+        tiny, 0.0, values / np.where(tiny, 1.0, size)
+    )
+    return scaled

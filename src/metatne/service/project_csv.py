@@ -57,7 +57,7 @@ def read_examples(served: ServedModel, data: bytes) -> tuple[list[NodeId], list[
 def _lines(text: str, bad: BadLines) -> list[tuple[int, list[str]]]:
     """The number of each record's last line and its fields, without blank ones and a header."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    found = []
+    found: list[tuple[int, list[str]]] = []
     try:
         for fields in reader:
             is_header = not found and [field.strip().casefold() for field in fields] == HEADER

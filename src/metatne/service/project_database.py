@@ -150,7 +150,8 @@ class ProjectDatabase:
             raise self._damaged("rows are missing that others refer to")
 
     def _damaged(self, reason: object) -> ProjectError:
+        told = " ".join(str(reason).split())
         return ProjectError(
-            f"{self.file} is damaged: {reason}; put back a copy of it, or move it away "
+            f"{self.file} is damaged: {told}; put back a copy of it, or move it away "
             "(with its -wal and -shm files) to begin with no projects"
         )

@@ -150,7 +150,9 @@ def _shared_neighbours(served: ServedModel, node: int, question: Question) -> li
             found.setdefault(shared, []).append(support)
     order = sorted(found, key=lambda near: (-len(found[near]), graph.degrees[near], near))
     return [
-        SharedNeighbour(id=served.node_ids[near], with_=_names(served, found[near]))
+        SharedNeighbour.model_validate(
+            {"id": served.node_ids[near], "with": _names(served, found[near])}
+        )
         for near in order[:MAX_SHARED_SHOWN]
     ]
 

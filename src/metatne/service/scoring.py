@@ -125,7 +125,7 @@ def score_examples(question: Question) -> Float64[np.ndarray, " example"]:
         seed=trained.config.seed,
     ) or [support.negatives]
     scores = [_score_against(question, negatives, examples) for negatives in sets]
-    found: Float64[np.ndarray, " example"] = np.mean(scores, axis=0, dtype=np.float64)
+    found: Float64[np.ndarray, " example"] = np.mean(np.stack(scores).astype(np.float64), axis=0)
     return found
 
 

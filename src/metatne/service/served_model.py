@@ -117,8 +117,9 @@ class ServedModel:
         """The embeddings of some nodes (`MetaTNE.embeddings_` copies those of all)."""
         scorer = self.trained.scorer
         if isinstance(scorer, EvidenceModel):
-            return scorer.description.place[nodes]
-        rows: Float32[np.ndarray, "node dim"] = scorer.embeddings.detach()[nodes].cpu().numpy()
+            rows: Float32[np.ndarray, "node dim"] = scorer.description.place[nodes]
+            return rows
+        rows = scorer.embeddings.detach()[nodes].cpu().numpy()
         return rows
 
     def find_nodes(self, text: str, limit: int) -> FoundNodes:
@@ -175,7 +176,10 @@ class ServedModel:
             number = labels.position(label)
         except LabelError as error:
             raise Refusal("bad_request", str(error), field=field) from error
-        return labels.states(np.arange(len(self.node_ids)), number) == state
+        is_so: Bool[np.ndarray, " node"] = (
+            labels.states(np.arange(len(self.node_ids)), number) == state
+        )
+        return is_so
 
     @cached_property
     def known_labels(self) -> Labels:

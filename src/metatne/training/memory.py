@@ -12,7 +12,7 @@ import psutil
 
 from metatne.config import Config
 from metatne.errors import OutOfMemoryError
-from metatne.evidence.description import NUM_HOPS, STRUCTURE_DIM, num_columns
+from metatne.evidence.description import NUM_HOPS, OTHERS, OWN, STRUCTURE_DIM, num_columns
 from metatne.graph.store import Graph
 from metatne.parallel import num_threads
 from metatne.schedule import structural_probability
@@ -71,7 +71,7 @@ class GraphSize:
 def estimate_training_bytes(size: GraphSize, config: Config) -> int:
     """Peak resident memory of a training, to within a third; a mapped graph counts as read."""
     if config.head == "evidence":
-        return _OVERHEAD + evidence_bytes(size)
+        return _OVERHEAD + evidence_bytes(size, config)
     entry = _FLOAT + (_FLOAT + 8 if size.is_weighted else 0)  # weights, and their sums
     graph = entry * size.num_entries + _HELD_BYTES * size.num_held
     tables = _TABLES * _FLOAT * size.num_nodes * config.dim + _moment_bytes(size, config)
@@ -82,15 +82,19 @@ def estimate_training_bytes(size: GraphSize, config: Config) -> int:
     return _OVERHEAD + graph + _NODE_BYTES * size.num_nodes + max(steps, start)
 
 
-def evidence_bytes(size: GraphSize) -> int:
-    """Of a training of the head `evidence`: the graph, its eigenvectors, two descriptions."""
+def evidence_bytes(size: GraphSize, config: Config) -> int:
+    """Of a training of the head `evidence`: graph, eigenvectors, two descriptions, tasks."""
     entry = _FLOAT + (_FLOAT + 8 if size.is_weighted else 0)
     graph = entry * size.num_entries + _HELD_BYTES * size.num_held
     start = _BLOCKS * _FLOAT * size.num_nodes * (STRUCTURE_DIM + OVERSAMPLING)
     columns = num_columns(size.num_nodes, size.num_labels)
     # States, three hops and what is expected, twice, and as much again while they are made.
     tables = 4 * size.num_nodes * columns * (1 + _FLOAT * (NUM_HOPS + 1))
-    return graph + _NODE_BYTES * size.num_nodes + max(start, tables)
+    supports = config.positives + config.negatives
+    # Tasks of known labels and of validation labels: products by block, and the prior's columns.
+    of_node = supports * len(OWN + OTHERS) + STRUCTURE_DIM + columns
+    tasks = 2 * config.head_tasks * 2 * supports * of_node * _FLOAT
+    return graph + _NODE_BYTES * size.num_nodes + max(start, tables + tasks)
 
 
 def _moment_bytes(size: GraphSize, config: Config) -> int:

@@ -7,6 +7,9 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
 
+from metatne.config import Config
+from metatne.errors import ConfigError
+
 Piece = TypeVar("Piece")
 
 
@@ -53,3 +56,12 @@ def take_from_first(team: Team, tensors: Sequence[Tensor]) -> None:
 def share(team: Team, pieces: Sequence[Piece]) -> Sequence[Piece]:
     """This worker's share of the pieces of a batch."""
     return pieces[team.rank :: team.size]
+
+
+def check_team(config: Config) -> None:
+    """Refuse settings that no team can train with."""
+    if config.head == "evidence":
+        raise ConfigError(
+            "head: 'evidence' is learned in seconds by one process, and no team can share it; "
+            "leave --engine ray out, or take the paper's head (--preset short or paper)"
+        )

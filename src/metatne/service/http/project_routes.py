@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from metatne.service.answers import Project, ProjectHistory, Projects
-from metatne.service.http.documented import errors
+from metatne.service.http.documented import Responses, errors
 from metatne.service.http.problems import Json
 from metatne.service.limits import MAX_NAME_LENGTH
 from metatne.service.project_csv import read_examples, write_examples
@@ -126,4 +126,6 @@ def project_routes(state: ServiceState) -> APIRouter:
     return router
 
 
-OF_CSV = {200: {"description": "CSV.", "content": {"text/csv": {"schema": {"type": "string"}}}}}
+OF_CSV: Responses = {
+    200: {"description": "CSV.", "content": {"text/csv": {"schema": {"type": "string"}}}}
+}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
+import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -47,6 +49,24 @@ def read_token(file: Path) -> str:
     return token
 
 
+class _QuietServer(uvicorn.Server):
+    """Uvicorn's server, to which a signal is a wish and no accident."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at SIGINT and SIGTERM; the original raises them again when it has stopped."""
+        if current_thread() is not main_thread():
+            yield
+            return
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
 class Server:
     """A service on a socket of its own.
 
@@ -68,7 +88,7 @@ class Server:
         self.url = f"http://{f'[{name}]' if ':' in name else name}:{self.port}"
         hosts = {*LOOPBACK, host} if token is None else None
         app: ASGIApp = make_app(state, token=token, hosts=hosts)
-        self._server = uvicorn.Server(
+        self._server = _QuietServer(
             uvicorn.Config(
                 app,
                 log_config=None,
@@ -99,15 +119,23 @@ class Server:
                 self._trouble = error
                 self.stop()
 
-        loading = Thread(target=load, name="metatne-load", daemon=True)
+        Thread(target=load, name="metatne-load", daemon=True).start()
+        self.serve()
+        if self._trouble is not None:
+            raise self._trouble
+
+    def serve(self) -> None:
+        """Answer until told to stop, with the models that the state has or will have."""
         try:
-            loading.start()
             self._server.run(sockets=[self._socket])
         finally:
             self.state.close()
             self._socket.close()
-        if self._trouble is not None:
-            raise self._trouble
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether requests are taken."""
+        return self._server.started and not self._server.should_exit
 
     def stop(self) -> None:
         """Take no more requests, end those there are, and let `run` return."""

@@ -1,0 +1,49 @@
+"""`metatne update`: a trained model for a graph that has grown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from metatne.cli.command import Command, new_app
+from metatne.cli.console import say
+from metatne.cli.examples import ModelArgument
+from metatne.cli.options import (
+    DataDirOption,
+    GraphArgument,
+    OverwriteOption,
+    check_new_directory,
+    load_graph,
+)
+from metatne.estimator import MetaTNE
+
+EXAMPLE = """\b
+Example:
+  metatne graph import edges-of-today.csv --labels labels.csv --out mygraph-today
+  metatne update model mygraph-today --out model-today"""
+
+app = new_app()
+
+
+@app.command(cls=Command, epilog=EXAMPLE)
+def update(
+    model: ModelArgument,
+    graph: GraphArgument,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="MODEL", help="Directory for the updated model.")
+    ],
+    overwrite: OverwriteOption = False,
+    data_dir: DataDirOption = None,
+) -> None:
+    """Make a trained model know new nodes and edges, without training again.
+
+    The graph has all nodes and known labels of before, and may have more nodes and other edges.
+    """
+    check_new_directory("--out", out, overwrite=overwrite)
+    before = MetaTNE.load(model)
+    after = before.update(load_graph(graph, data_dir))
+    after.save(out, overwrite=overwrite)
+    num_nodes = len(after.trained_.node_ids)
+    say(f"saved {out}: {num_nodes:,} nodes, {num_nodes - len(before.trained_.node_ids):,} new")

@@ -1,0 +1,164 @@
+"""An expert that has seen a novel label's supports: from then on a score is an inner product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32, Float64, Int64
+from torch import Tensor
+
+from metatne.evidence.calibration import Calibration
+from metatne.evidence.description import Description, nobody
+from metatne.evidence.head import Adapted, Encoding, EvidenceHead
+from metatne.evidence.vectors import NodeVectors
+
+MAX_GROUPS = 50
+"""Groups of supports that are left out in turn, to see how much the answer hangs on them: single
+supports, unless there are more."""
+
+Supports = Int64[np.ndarray, " support"]
+
+
+@dataclass(frozen=True)
+class Expert:
+    """A head with its encoding and its calibration."""
+
+    encoding: Encoding
+    head: EvidenceHead
+    calibration: Calibration
+
+
+class Linear(NamedTuple):
+    """Scores of any node as a sum over its vector: all that an adapted head comes to."""
+
+    constant: Float64[np.ndarray, " way"]
+    by_column: Float32[np.ndarray, "column way"]
+    """Of `NodeVectors`. A way is a set of supports: all of them, then all but each group."""
+
+    def of_block(self, encoding: Encoding, number: int) -> Float32[np.ndarray, "_ way"]:
+        """The weights of one block's columns."""
+        sizes = [encoding.num_traits, *(len(mean) for mean in encoding.means)]
+        start = sum(sizes[: number + 1])
+        return self.by_column[start : start + sizes[number + 1]]
+
+
+class AdaptedExpert:
+    """Evidence of nodes by one expert, against each set of negatives."""
+
+    def __init__(
+        self,
+        expert: Expert,
+        vectors: NodeVectors,
+        positives: Int64[np.ndarray, " positive"],
+        negative_sets: Sequence[Int64[np.ndarray, " negative"]],
+        *,
+        prior: float,
+        with_error: bool,
+    ) -> None:
+        ways = [
+            adapt(
+                expert,
+                vectors.description,
+                np.concatenate((np.sort(positives), np.sort(negatives))),  # in whatever order given
+                len(positives),
+                with_error=with_error,
+            )
+            for negatives in negative_sets
+        ]
+        self._constants = np.stack([way.constant for way in ways])
+        self._by_column = np.concatenate([way.by_column for way in ways], axis=1)
+        self._vectors = vectors
+        self._calibration = expert.calibration
+        self._shape = len(positives), len(negative_sets[0])
+        self._threshold = expert.calibration.threshold(*self._shape, prior)
+
+    def __call__(self, nodes: Int64[np.ndarray, " node"]) -> Float64[np.ndarray, "3 set node"]:
+        """Evidence, its error, and what a decision needs."""
+        products = self._vectors(nodes) @ self._by_column
+        scores = products.reshape(len(nodes), *self._constants.shape) + self._constants
+        evidence = self._calibration.evidence(scores[..., 0], *self._shape)
+        error = self._calibration.slope(*self._shape) * _jackknife(scores)
+        return np.stack((evidence.T, error.T, np.full_like(error.T, self._threshold)))
+
+
+def adapt(
+    expert: Expert,
+    description: Description,
+    supports: Supports,
+    num_positives: int,
+    *,
+    with_error: bool,
+) -> Linear:
+    """The head, adapted to all supports and, for the error, to all but each group of them."""
+    ways = [np.arange(len(supports))]
+    if with_error:
+        ways += _left_out(len(supports), num_positives)
+    encoded = expert.encoding(description, supports[None], nobody(1))
+    head = expert.head
+    with torch.no_grad():
+        kernel = head.kernel(encoded.products(len(supports)))[0]
+        prior = head.prior(encoded.traits, encoded.for_prior(expert.encoding.of_prior))[0]
+        alphas = torch.zeros(len(supports), len(ways))
+        constants = np.zeros(len(ways))
+        for number, way in enumerate(ways):
+            kept = torch.from_numpy(way)
+            adapted = head.adapt(
+                kernel[kept][:, kept][None], prior[kept][None], int((way < num_positives).sum())
+            )
+            alphas[kept, number] = adapted.alpha[0]
+            constants[number] = _constant(head, adapted)
+        weights = head.log_weights.exp()
+        by_block = [
+            weight * (rows[0].T @ alphas)
+            for weight, rows in zip(weights, encoded.rows, strict=True)
+        ]
+        for block, columns in _prior_columns(expert):
+            by_block[block] += columns.unsqueeze(1)
+        by_trait = head.by_trait.unsqueeze(1).expand(-1, len(ways))
+        by_column = torch.cat([by_trait, *by_block]).numpy()
+    return Linear(constants, by_column)
+
+
+def _constant(head: EvidenceHead, adapted: Adapted) -> float:
+    """What every node's score has in common."""
+    bias = head.log_bias.exp() * adapted.alpha.sum()
+    return float(bias - adapted.shift[0] + adapted.level)
+
+
+def _prior_columns(expert: Expert) -> list[tuple[int, Float[Tensor, " _"]]]:
+    """The prior's weights by column, for each block that it looks at."""
+    blocks = expert.encoding.of_prior
+    sizes = [len(expert.encoding.means[block]) for block in blocks]
+    return list(zip(blocks, torch.split(expert.head.by_column, sizes), strict=True))
+
+
+def _left_out(num_supports: int, num_positives: int) -> list[Int64[np.ndarray, " kept"]]:
+    """The supports without each of some groups of equal size, or one more; none if a sign has
+    a single support, since nothing then says how much hangs on that.
+    """
+    num_negatives = num_supports - num_positives
+    if num_positives == 1 or num_negatives == 1:
+        return []
+    num_groups = min(MAX_GROUPS, num_supports)
+    group = np.arange(num_supports) % num_groups
+    ways = [np.flatnonzero(group != number) for number in range(num_groups)]
+    return [
+        way
+        for way in ways
+        if (way < num_positives).any() and (not num_negatives or (way >= num_positives).any())
+    ]
+
+
+def _jackknife(
+    scores: Float64[np.ndarray, "node set way"],
+) -> Float64[np.ndarray, "node set"]:
+    left_out = scores[..., 1:]
+    num_ways = left_out.shape[-1]
+    if num_ways < 2:
+        return np.full(scores.shape[:2], np.inf)  # nothing to tell it from
+    error: Float64[np.ndarray, "node set"] = np.sqrt(num_ways - 1) * left_out.std(axis=-1)
+    return error

@@ -1,0 +1,82 @@
+"""The studies by name, and the file of what they found."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from metatne.config import make_config
+from metatne.evaluation.results import ResultsFile
+from metatne.experiments.beyond.growth import growth
+from metatne.experiments.beyond.labelling import labelling
+from metatne.experiments.beyond.parts import parts
+from metatne.experiments.beyond.shots import shots
+from metatne.experiments.beyond.tasks import tasks
+from metatne.experiments.beyond.trial import Lines, Trial
+from metatne.experiments.beyond.unknown import unknown
+
+FILE = "beyond.jsonl"
+KEY = ("study", "dataset", "trial", "config_hash")
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class BeyondStudy:
+    """A question that the paper leaves open, and how it is answered."""
+
+    run: Callable[[Trial], Lines]
+    title: str
+    along: str | None = None
+    """What `at` of its lines is, where it draws a curve."""
+
+    metric: str = "auc"
+
+
+STUDIES = {
+    "parts": BeyondStudy(parts, "The default without each of its parts"),
+    "tasks": BeyondStudy(tasks, "Training tasks built with the graph in mind"),
+    "unknown": BeyondStudy(unknown, "Labels that are partly unknown", "share hidden"),
+    "shots": BeyondStudy(
+        shots, "From few examples to many", "positive examples (half as many as negatives)"
+    ),
+    "growth": BeyondStudy(growth, "Nodes that come after training", "share of new nodes"),
+    "labelling": BeyondStudy(
+        labelling, "What to label next", "labels added to the first 15", "average_precision"
+    ),
+}
+
+
+def results_file(folder: Path) -> ResultsFile:
+    """Where finished trials are: a line each, with all its cases."""
+    return ResultsFile(folder / FILE, key=KEY, measured=("cases",))
+
+
+def run_study(
+    name: str,
+    reference: str,
+    trials: Sequence[int],
+    results: ResultsFile,
+    *,
+    data_dir: Path | None = None,
+    settings: Mapping[str, Any] = {},
+) -> Iterator[Row]:
+    """The trials of a study, one by one; those that the file has are not run again.
+
+    The `settings` are of MetaTNE, where they are not the default's.
+    """
+    done = {tuple(row[key] for key in KEY): row for row in results.rows()}
+    described = json.dumps(make_config(settings).model_dump(), sort_keys=True)
+    config_hash = hashlib.sha256(described.encode()).hexdigest()[:16]
+    for number in trials:
+        key = (name, Path(reference).name, number, config_hash)
+        if key not in done:
+            trial = Trial(reference, number, data_dir, settings)
+            row = dict(zip(KEY, key, strict=True)) | {"cases": list(STUDIES[name].run(trial))}
+            results.append(row)
+            done[key] = row
+        yield done[key]

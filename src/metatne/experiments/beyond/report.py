@@ -1,0 +1,81 @@
+"""What the studies beyond the paper found, as tables and curves."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from metatne.experiments.beyond.catalogue import STUDIES, BeyondStudy, Row
+from metatne.experiments.plots import draw_curves
+from metatne.experiments.report import p_values
+
+METRICS = {"auc": "AUC", "f1": "F1", "recall": "recall", "average_precision": "AP"}
+
+Values = dict[tuple[str, float | None], dict[int, dict[str, float]]]
+"""By series and place along the axis, then by trial: metrics."""
+
+
+def write_beyond(rows: Sequence[Row], plots: Path, beside: Path) -> str:
+    """The sections of the page, and their pictures drawn."""
+    parts = []
+    for name, study in STUDIES.items():
+        of_study = [row for row in rows if row["study"] == name]
+        if not of_study:
+            continue
+        parts.append(f"## Beyond the paper: {study.title}\n\n`metatne beyond {name}`\n")
+        for dataset in dict.fromkeys(row["dataset"] for row in of_study):
+            values = _values([row for row in of_study if row["dataset"] == dataset])
+            parts.append(f"### {dataset}\n")
+            parts.append("\n".join(_table(study, values)) + "\n")
+            if study.along is not None and len({at for _, at in values}) > 1:
+                path = plots / f"beyond-{name}-{dataset}.svg"
+                draw_curves(_curves(study, values), study.along, METRICS[study.metric], path)
+                parts.append(f"![{study.title}, {dataset}]({os.path.relpath(path, beside)})\n")
+    return "\n" + "\n".join(parts) if parts else ""
+
+
+def _values(rows: Sequence[Row]) -> Values:
+    values: Values = {}
+    for row in rows:
+        for case in row["cases"]:
+            metrics = {name: case[name] for name in METRICS if name in case}
+            values.setdefault((case["series"], case["at"]), {})[row["trial"]] = metrics
+    return values
+
+
+def _table(study: BeyondStudy, values: Values) -> Iterator[str]:
+    """A line for every case; *difference* is to the first series at the same place, paired."""
+    shown = [
+        name for name in METRICS if any(name in m for of in values.values() for m in of.values())
+    ]
+    head = ["", *([study.along] if study.along else []), "trials", *(METRICS[m] for m in shown)]
+    head += ["difference", "p (paired t)"]
+    yield f"| {' | '.join(head)} |"
+    yield "|" + "---|" * len(head)
+    for (series, at), by_trial in values.items():
+        cells = [series, *([f"{at:g}"] if study.along and at is not None else [])]
+        cells += [str(len(by_trial))]
+        cells += [f"{statistics.mean(m[name] for m in by_trial.values()):.4f}" for name in shown]
+        yield f"| {' | '.join([*cells, *_difference(study, values, series, at)])} |"
+
+
+def _difference(
+    study: BeyondStudy, values: Values, series: str, at: float | None
+) -> tuple[str, str]:
+    first = next(name for name, place in values if place == at)
+    if first == series:
+        return "", ""
+    ours, theirs = values[series, at], values[first, at]
+    gaps = [ours[trial][study.metric] - theirs[trial][study.metric] for trial in ours]
+    return f"{statistics.mean(gaps):+.4f}", p_values(gaps)[0]
+
+
+def _curves(study: BeyondStudy, values: Values) -> dict[str, dict[float, list[float]]]:
+    curves: dict[str, dict[float, list[float]]] = {}
+    for (series, at), by_trial in values.items():
+        if at is not None:
+            of_case = [metrics[study.metric] for metrics in by_trial.values()]
+            curves.setdefault(series, {})[at] = of_case
+    return curves

@@ -1,0 +1,39 @@
+"""From few examples to many, against embeddings with logistic regression."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from metatne.baselines.base import Baseline
+from metatne.baselines.line import LINE
+from metatne.baselines.node2vec import Node2vec
+from metatne.baselines.planetoid import Planetoid
+from metatne.device import one_thread
+from metatne.experiments.beyond.trial import SHAPE, Lines, Trial, line, usable_at
+
+SHOTS = (5, 10, 20, 50, 100, 200, 500, 1_000)
+FEWEST_LABELS = 2
+"""Test labels that a number of shots must have, to say something of more than one label."""
+
+
+def shots(trial: Trial) -> Lines:
+    """K+ from 5 to 1,000, K- twice that; every method is trained once, at 10 and 20."""
+    plain = {"p_choices": (1.0,), "q_choices": (1.0,), "walks_per_node": 10}
+    others: dict[str, Baseline] = {
+        "LINE": LINE(),
+        "Node2vec (10 walks)": Node2vec(**plain),
+        "Planetoid": Planetoid(batch_choices=(1024,), rate_choices=(0.003,)),
+    }
+    with one_thread():
+        for method in others.values():
+            method.fit(trial.visible, split=trial.visible_split)
+    model = trial.fit()
+    for positives in SHOTS:
+        shape = replace(SHAPE, positives=positives, negatives=2 * positives)
+        labels = usable_at(trial, shape)
+        if len(labels) < FEWEST_LABELS:
+            return
+        tasks = trial.draw(shape, labels.tolist())
+        yield line("MetaTNE", model.score_tasks(tasks), tasks, at=positives)
+        for name, method in others.items():
+            yield line(name, method.score_tasks(tasks), tasks, at=positives)

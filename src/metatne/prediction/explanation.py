@@ -1,0 +1,67 @@
+"""Reasons, relations and suggestions of a head that has them, as tables by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int64
+
+from metatne.evidence.model import EvidenceModel
+from metatne.evidence.reasons import block_names, explain, relate, suggest
+from metatne.graph.node_ids import NodeIds
+from metatne.prediction.ranking import score_candidates
+from metatne.prediction.support import Support
+
+
+def explanation(
+    model: EvidenceModel, ids: NodeIds, support: Support, node: int, *, prior: float | None
+) -> pd.DataFrame:
+    """Parts of the node's log-odds, a row each: the prior, any label, then every example.
+
+    Against several sets of weak negatives, the mean over those that the node is not in.
+    """
+    sets = [negatives for negatives in support.negative_sets if node not in negatives]
+    found = [explain(model, support.positives, some, node, prior=prior) for some in sets]
+    any_label = float(np.mean([reasons.any_label for reasons in found]))
+    rows: list[dict[str, Any]] = [
+        {"reason": "prior", "node": None, "contribution": found[0].prior},
+        {"reason": "any label", "node": None, "contribution": any_label},
+    ]
+    size = len(support.positives)
+    of_positives = np.sum([reasons.by_support[:size] for reasons in found], axis=0)
+    lacks = "was drawn to stand for the others" if support.weak else "lacks it"
+    told = [("holds it", support.positives, of_positives)]
+    told += [(lacks, some, r.by_support[size:]) for some, r in zip(sets, found, strict=True)]
+    names = block_names(model, node)
+    for reason, nodes, parts in told:
+        for name, part in zip(ids.take(nodes), parts / len(found), strict=True):
+            shares = dict(zip(names, part, strict=True))
+            rows.append(
+                {"reason": reason, "node": name, "contribution": float(part.sum())} | shares
+            )
+    return pd.DataFrame(rows)
+
+
+def relation(model: EvidenceModel, support: Support) -> pd.DataFrame:
+    """The known labels and what each adds to the log evidence, the largest first."""
+    weights = np.mean(
+        [relate(model, support.positives, some) for some in support.negative_sets], axis=0
+    )
+    table = pd.DataFrame({"label": list(model.label_names), "weight": weights})
+    return table.sort_values("weight", ascending=False, kind="stable", ignore_index=True)
+
+
+def suggestion(
+    model: EvidenceModel,
+    support: Support,
+    candidates: Int64[np.ndarray, " node"],
+    number: int,
+    *,
+    prior: float | None,
+) -> Int64[np.ndarray, " chosen"]:
+    """The nodes to label next, the most helpful first."""
+    scores = score_candidates(model, support, candidates, prior=prior)
+    assert scores.thresholds is not None  # which this head has
+    return suggest(model, candidates, scores.logits - scores.thresholds, number=number)

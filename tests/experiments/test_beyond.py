@@ -1,0 +1,106 @@
+"""The studies beyond the paper: every one runs, is not run again, and can be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from metatne.experiments.beyond import labelling as labelling_study
+from metatne.experiments.beyond import shots as shots_study
+from metatne.experiments.beyond.catalogue import STUDIES, results_file, run_study
+from metatne.experiments.beyond.report import write_beyond
+from metatne.experiments.beyond.tasks import BySize, FarPositives, HardNegatives, NearPositives
+from metatne.experiments.beyond.trial import Trial
+from metatne.graph.planted import planted_graph
+from metatne.sampling.tasks import TaskSampler, TaskShape
+
+SETTINGS: dict[str, Any] = {"head_steps": 3, "head_tasks": 20, "validation_tasks": 10}
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("graphs") / "planted"
+    planted_graph(900, num_labels=40, num_communities=8, seed=1).graph.save(path)
+    return path
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metatne.experiments.beyond.trial.NUM_TASKS", 10)
+    monkeypatch.setattr("metatne.experiments.beyond.growth.NUM_TASKS", 10)
+    monkeypatch.setattr("metatne.experiments.beyond.growth.NEW", (0.2,))
+    monkeypatch.setattr("metatne.experiments.beyond.growth.SHAPE", TaskShape(5, 10, 2, 5))
+    monkeypatch.setattr("metatne.experiments.beyond.unknown.HIDDEN", (0.3,))
+    monkeypatch.setattr(labelling_study, "FEWEST_HOLDERS", 20)
+    monkeypatch.setattr(labelling_study, "ROUNDS", 2)
+    monkeypatch.setattr(shots_study, "SHOTS", (5, 10_000))
+
+
+@pytest.mark.parametrize("study", [name for name in STUDIES if name != "shots"])
+@pytest.mark.usefixtures("quick")
+def test_a_study_runs_once_and_is_told(study: str, directory: Path, tmp_path: Path) -> None:
+    results = results_file(tmp_path)
+    (row,) = run_study(study, str(directory), [1], results, settings=SETTINGS)
+    series = {case["series"] for case in row["cases"]}
+    assert len(series) > 1
+    metric = STUDIES[study].metric
+    assert all(0 <= case[metric] <= 1 for case in row["cases"])
+    before = results.path.read_bytes()
+    (again,) = run_study(study, str(directory), [1], results, settings=SETTINGS)
+    assert again == row
+    assert results.path.read_bytes() == before
+    page = write_beyond(results.rows(), tmp_path / "plots", tmp_path)
+    assert f"`metatne beyond {study}`" in page
+    assert all(f"| {name} |" in page for name in series)
+    drawn = list((tmp_path / "plots").glob("*.svg"))
+    assert [path.name in page for path in drawn] == [True] * len(drawn)
+
+
+def test_hard_negatives_are_nearer(directory: Path) -> None:
+    trial = Trial(str(directory), 1)
+    labels, shape = trial.visible.labels, TaskShape(5, 10, 5, 10)
+    place = np.random.default_rng(0).normal(size=(labels.num_nodes, 4)).astype(np.float32)
+    place /= np.linalg.norm(place, axis=1, keepdims=True)
+
+    def draw(kind: type[TaskSampler], **more: Any) -> Any:
+        sampler = kind(labels, trial.visible_split.known, shape, **more)
+        return sampler.draw(200, np.random.default_rng(1))
+
+    def closeness(tasks: Any, of: str) -> float:
+        centre = place[tasks.positives].mean(axis=1)
+        return float(np.einsum("tnp,tp->tn", place[getattr(tasks, of)], centre).mean())
+
+    def together(tasks: Any) -> float:
+        return float(np.square(place[tasks.positives].mean(axis=1)).sum(axis=1).mean())
+
+    uniform, hard = draw(TaskSampler), draw(HardNegatives, place=place)
+    near, far = draw(NearPositives, place=place), draw(FarPositives, place=place)
+    assert closeness(hard, "negatives") > closeness(uniform, "negatives") + 0.1
+    assert together(near) > together(uniform) + 0.1
+    assert together(far) < together(uniform) - 0.05
+    sizes = labels.num_holders
+    by_size = draw(BySize, place=place)
+    assert sizes[by_size.labels].mean() > sizes[uniform.labels].mean()
+    for tasks in (hard, near, far, by_size):
+        assert tasks.positives.shape == (200, 5)
+        assert tasks.queries.shape == (200, 15)
+        assert tasks.is_positive.sum(axis=1).tolist() == [5] * 200
+        for row in range(200):
+            holders = set(labels.holders(int(tasks.labels[row])).tolist())
+            positives = {*tasks.positives[row].tolist(), *tasks.queries[row, :5].tolist()}
+            others = {*tasks.negatives[row].tolist(), *tasks.queries[row, 5:].tolist()}
+            assert len(positives) == 10
+            assert positives <= holders
+            assert len(others) == 20
+            assert not others & holders
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("quick")
+def test_shots_too(directory: Path, tmp_path: Path) -> None:
+    (row,) = run_study("shots", str(directory), [1], results_file(tmp_path), settings=SETTINGS)
+    assert {case["at"] for case in row["cases"]} == {5}
+    assert len(row["cases"]) == 4

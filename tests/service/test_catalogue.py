@@ -1,0 +1,71 @@
+"""Models and their graphs, found, matched and named."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+
+from metatne.errors import GraphMismatchError, ModelFormatError
+from metatne.graph.store import Graph
+from metatne.service.catalogue import Catalogue, load_served, unique_names
+from metatne.service.refusals import Refusal
+
+
+def test_names_are_unique() -> None:
+    paths = [Path("a/model"), Path("b/model"), Path("c/model-2"), Path("model")]
+    assert unique_names(paths) == ["model", "model-2", "model-2-2", "model-3"]
+
+
+def test_a_graph_is_found_where_it_was_trained(town_model: Path) -> None:
+    catalogue = Catalogue()
+    with pytest.raises(Refusal, match="still being loaded"):
+        catalogue.get("town")
+    catalogue.load([town_model])
+    assert catalogue.get("town").graph is not None
+    with pytest.raises(Refusal, match="did you mean 'town'"):
+        catalogue.get("twon")
+
+
+def test_a_graph_that_moved_can_be_given(
+    town_model: Path, tmp_path: Path, graph: Graph, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, logger="metatne.service")
+    path = tmp_path / "town"
+    shutil.copytree(town_model, path)
+    header = json.loads((path / "model.json").read_text())
+    header["graph"]["source"]["reference"] = str(tmp_path / "gone")
+    (path / "model.json").write_text(json.dumps(header))
+    assert load_served("town", path).graph is None
+    assert "cannot be opened" in caplog.text
+    assert load_served("town", path, [graph]).graph is graph
+
+
+def test_another_graph_is_never_shown(
+    town_model: Path, tmp_path: Path, friends: Graph, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, logger="metatne.service")
+    path = tmp_path / "town"
+    shutil.copytree(town_model, path)
+    friends.save(tmp_path / "graph")
+    header = json.loads((path / "model.json").read_text())
+    header["graph"]["source"]["reference"] = str(tmp_path / "graph")
+    (path / "model.json").write_text(json.dumps(header))
+    assert load_served("town", path).graph is None
+    assert "has changed since" in caplog.text
+    with pytest.raises(GraphMismatchError, match="no model here was trained on 'friends'"):
+        Catalogue().load([town_model], [friends])
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"name": "x"}', '{"name": "x", "positives": ["?"], "negatives": []}']
+)
+def test_a_damaged_example_is_named(town_model: Path, tmp_path: Path, content: str) -> None:
+    path = tmp_path / "town"
+    shutil.copytree(town_model, path)
+    (path / "example.json").write_text(content)
+    with pytest.raises(ModelFormatError, match=r"example\.json is damaged"):
+        load_served("town", path)
