@@ -282,6 +282,7 @@ class MetaTNE:
             node_ids=graph.node_ids,
             graph_name=graph.name,
             fingerprint=graph.fingerprint,
+            graph_source=None,
         )
         return other
 

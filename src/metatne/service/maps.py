@@ -8,9 +8,10 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from scipy.special import expit
 
+from metatne.parallel import Progress
 from metatne.service.answers import MapAnswer, Point
 from metatne.service.desk import Desk
-from metatne.service.scoring import Progress, Question, score_examples
+from metatne.service.scoring import Question, score_examples
 
 Role = Literal["positive", "negative", "candidate"]
 

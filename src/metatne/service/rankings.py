@@ -8,11 +8,12 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 from scipy.special import expit
 
+from metatne.parallel import Progress
 from metatne.prediction.ranking import ranked_columns
 from metatne.prediction.support import resolve_candidates
 from metatne.service.answers import RankAnswer, Row
 from metatne.service.questions import RowFilter
-from metatne.service.scoring import Progress, Question, nobody_asks, score_nodes
+from metatne.service.scoring import Question, nobody_asks, score_nodes
 from metatne.service.served_model import ServedModel, label_filter
 
 

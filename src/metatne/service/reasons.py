@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from metatne.errors import SupportError
 from metatne.evidence.reasons import suggest
+from metatne.parallel import Progress
 from metatne.service.answers import (
     ExplainAnswer,
     LabelWeight,
@@ -26,7 +27,7 @@ from metatne.service.desk import Desk
 from metatne.service.limits import MAX_SHARED_SHOWN
 from metatne.service.questions import NodeId
 from metatne.service.refusals import refusal_of
-from metatne.service.scoring import Progress, Question
+from metatne.service.scoring import Question
 from metatne.service.served_model import ServedModel
 
 DRAWN = "was drawn to stand for the others"

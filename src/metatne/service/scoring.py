@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Float64, Int64
+from jaxtyping import Float64, Int64
 from scipy.special import logit
 
 from metatne.errors import SupportError, UnknownNodeError
 from metatne.evidence.model import EvidenceModel
-from metatne.prediction.ranking import Scores, score_candidates, weak_negatives
-from metatne.prediction.support import Support, check_prior, resolve_candidates, resolve_support
+from metatne.parallel import Progress
+from metatne.prediction.ranking import Scores, score_candidates
+from metatne.prediction.support import (
+    Support,
+    check_prior,
+    resolve_candidates,
+    resolve_support,
+    with_weak_negatives,
+)
 from metatne.scoring import score_nodes as score_by_network
 from metatne.service.questions import Examples, NodeId
 from metatne.service.refusals import Refusal, refusal_of
 from metatne.service.served_model import ServedModel
-
-NODES_AT_A_TIME = 65_536
-"""Candidates that are scored between two looks at whether anybody still waits for the answer."""
-
-Progress = Callable[[int, int], None]
-"""Told how many nodes are done, and of how many; what it raises ends the work."""
 
 
 def nobody_asks(done: int, total: int) -> None:
@@ -60,7 +60,12 @@ def resolve_question(
     """The question by position; examples that make none are refused with their field."""
     try:
         check_prior(prior)
-        support = resolve_support(served.node_ids, examples.positives, examples.negatives)
+        support = with_weak_negatives(
+            resolve_support(served.node_ids, examples.positives, examples.negatives),
+            num_nodes=len(served.node_ids),
+            size=served.trained.config.negatives,
+            seed=served.trained.config.seed,
+        )
         chosen = None
         if candidates is not None:
             chosen = resolve_candidates(served.node_ids, candidates, support)
@@ -77,37 +82,15 @@ def resolve_question(
 def score_nodes(
     question: Question, nodes: Int64[np.ndarray, " node"], progress: Progress = nobody_asks
 ) -> Scores:
-    """Scores of these nodes for the question, told of after every some thousand of them.
-
-    The only door to the library's scoring: a node's score does not depend on the others, so parts
-    put together are what `MetaTNE.rank` would say.
-    """
-    trained = question.served.trained
-    parts = []
+    """Scores of these nodes for the question, as `MetaTNE.rank` has them."""
     progress(0, len(nodes))
-    for start in range(0, max(len(nodes), 1), NODES_AT_A_TIME):
-        parts.append(
-            score_candidates(
-                trained.scorer,
-                question.support,
-                nodes[start : start + NODES_AT_A_TIME],
-                num_nodes=len(trained.node_ids),
-                num_weak_negatives=trained.config.negatives,
-                seed=trained.config.seed,
-                prior=question.prior,
-            )
-        )
-        progress(min(start + NODES_AT_A_TIME, len(nodes)), len(nodes))
-    if len(parts) == 1:
-        return parts[0]
-
-    def whole(name: str) -> np.ndarray | None:
-        some = [getattr(part, name) for part in parts]
-        return None if some[0] is None else np.concatenate(some)
-
-    logits = whole("logits")
-    assert logits is not None
-    return Scores(nodes, logits, parts[0].weak_negatives, whole("errors"), whole("thresholds"))
+    return score_candidates(
+        question.served.trained.scorer,
+        question.support,
+        nodes,
+        prior=question.prior,
+        progress=progress,
+    )
 
 
 def score_examples(question: Question) -> Float64[np.ndarray, " example"]:
@@ -116,38 +99,21 @@ def score_examples(question: Question) -> Float64[np.ndarray, " example"]:
     They are what the head was adapted to, so it is surer of them than of other nodes; a ranking
     has no place for them.
     """
-    trained, support = question.served.trained, question.support
+    scorer, support, prior = question.served.trained.scorer, question.support, question.prior
     examples = np.concatenate((support.positives, support.negatives))
-    sets = weak_negatives(
-        support,
-        num_nodes=len(trained.node_ids),
-        size=trained.config.negatives,
-        seed=trained.config.seed,
-    ) or [support.negatives]
-    scores = [_score_against(question, negatives, examples) for negatives in sets]
-    found: Float64[np.ndarray, " example"] = np.mean(np.stack(scores).astype(np.float64), axis=0)
-    return found
-
-
-def _score_against(
-    question: Question,
-    negatives: Int64[np.ndarray, " negative"],
-    nodes: Int64[np.ndarray, " node"],
-) -> Float[np.ndarray, " node"]:
-    """Log-odds by one set of negatives, of whom the nodes may be members."""
-    scorer, positives, prior = (
-        question.served.trained.scorer,
-        question.support.positives,
-        question.prior,
-    )
+    sets = support.negative_sets
     if isinstance(scorer, EvidenceModel):
         share = scorer.typical_share if prior is None else prior
-        scored = scorer.score_nodes(positives, negatives, nodes, prior=share, with_error=False)
-        return scored.evidence + float(logit(share))
-    logits = score_by_network(scorer, positives, negatives, nodes)
+        scored = scorer.score_nodes(
+            support.positives, sets, examples, prior=share, with_error=False
+        )
+        evidence: Float64[np.ndarray, " example"] = scored.evidence.mean(axis=0)
+        return evidence + float(logit(share))
+    scores = [score_by_network(scorer, support.positives, some, examples) for some in sets]
+    logits: Float64[np.ndarray, " example"] = np.stack(scores).astype(np.float64).mean(axis=0)
     if prior is None:
         return logits
-    given = len(positives) / (len(positives) + len(negatives))
+    given = len(support.positives) / (len(support.positives) + len(sets[0]))
     return logits + float(logit(prior) - logit(given))
 
 

@@ -12,12 +12,12 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Scope
 
 from metatne.errors import MetaTNEError
+from metatne.parallel import Progress
 from metatne.service.answers import Answer
 from metatne.service.http.problems import Json, as_json, error_body, unexpected
 from metatne.service.http.request_log import log
 from metatne.service.jobs import Cancelled, Job, Jobs
 from metatne.service.refusals import Refusal, refusal_of
-from metatne.service.scoring import Progress
 
 EVENTS = "text/event-stream"
 LOOK_SECONDS = 0.1

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from metatne.parallel import Progress
 from metatne.service.answers import (
     EgoAnswer,
     ExplainAnswer,
@@ -41,7 +42,7 @@ from metatne.service.questions import (
 )
 from metatne.service.reasons import explain_node, relate_labels, suggest_nodes
 from metatne.service.refusals import Refusal
-from metatne.service.scoring import Progress, resolve_question
+from metatne.service.scoring import resolve_question
 from metatne.service.state import ServiceState
 
 MODELS = "Models and nodes"
