@@ -51,7 +51,7 @@ class Fake(ThreadingHTTPServer):
         self.graphs = {graph.name: graph for graph in found}
         self.projects = FakeProjects()
         self.token = token
-        self.num_refusals = 0  # how many more asks are turned away as too many
+        self.num_refusals = {"rank": 0, "models": 0}  # how many more asks are put off
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -87,7 +87,7 @@ class Handler(BaseHTTPRequestHandler):
             elif parts in (["health"], ["ready"]):
                 self._json({"status": "ok"})
             elif parts == ["dev", "busy"]:
-                self.server.num_refusals = int(self.query["times"])
+                self.server.num_refusals[self.query["on"]] = int(self.query["times"])
                 self._json({})
             else:
                 self._file(parts)
@@ -108,6 +108,7 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, parts: list[str]) -> None:
         match parts:
             case ["models"]:
+                self._put_off("models")
                 self._json({"models": [_model(graph) for graph in self.server.graphs.values()]})
             case ["models", name, what]:
                 self._ask(self.server.graphs[name], what)
@@ -115,6 +116,11 @@ class Handler(BaseHTTPRequestHandler):
                 self._project(rest)
             case _:
                 raise RefusedError(404, "bad_request", "no such path")
+
+    def _put_off(self, what: str) -> None:
+        if self.server.num_refusals[what] > 0:
+            self.server.num_refusals[what] -= 1
+            raise RefusedError(503, "overloaded", "too many asks at once; try again soon")
 
     # --- models --------------------------------------------------------------------------------
 
@@ -124,9 +130,8 @@ class Handler(BaseHTTPRequestHandler):
         if what == "node":
             return self._json(_card(graph, graph.by_text[self.query["id"]]))
         ask: JSON = {"positives": [], "negatives": []} | json.loads(self.body)
-        if what in ("rank", "export") and self.server.num_refusals > 0:
-            self.server.num_refusals -= 1
-            raise RefusedError(503, "overloaded", "too many asks at once; try again soon")
+        if what == "rank":
+            self._put_off(what)
         if not ask["positives"]:
             raise RefusedError(422, "bad_support", "positives: expected at least one, found none")
         for node in [*ask["positives"], *ask["negatives"], *ask.get("nodes", [])]:

@@ -25,10 +25,8 @@ export interface Request {
   abort?: AbortSignal | undefined;
 }
 
-/** Set while the server says that it has too much to do. */
-export const busy = signal(false);
-
-const MOST_WAITS = 8; // for a busy server, then the refusal is shown
+/** How many requests the server has put off: it has too much to do, or still loads its models. */
+export const numPutOff = signal(0);
 
 export async function ask<T>(path: string, request: Request = {}): Promise<T> {
   return waiting(request, async () => readJson(await (await send(path, request)).text()) as T);
@@ -70,21 +68,26 @@ export async function askRanking(
 }
 
 async function waiting<T>(request: Request, attempt: () => Promise<T>): Promise<T> {
-  for (let waits = 0; ; ) {
-    const header = authorisation()["Authorization"];
-    try {
-      return await attempt();
-    } catch (error) {
-      if (request.abort?.aborted) throw error;
-      if (isGone(error)) await whenBack(request.abort);
-      else if (error instanceof Refusal && error.status === 401) await askForToken(header);
-      else if (error instanceof Busy && waits < MOST_WAITS) {
-        waits += 1;
-        busy.value = true;
-        await new Promise((resolve) => setTimeout(resolve, error.seconds * 1000));
-        busy.value = false;
-      } else throw error;
+  let isPutOff = false;
+  try {
+    for (;;) {
+      const header = authorisation()["Authorization"];
+      try {
+        return await attempt();
+      } catch (error) {
+        if (request.abort?.aborted) throw error;
+        if (isGone(error)) await whenBack(request.abort);
+        else if (error instanceof Refusal && error.status === 401) await askForToken(header);
+        else if (error instanceof Busy) {
+          if (!isPutOff) numPutOff.value += 1;
+          isPutOff = true;
+          await new Promise((resolve) => setTimeout(resolve, error.seconds * 1000));
+          request.abort?.throwIfAborted();
+        } else throw error;
+      }
     }
+  } finally {
+    if (isPutOff) numPutOff.value -= 1;
   }
 }
 

@@ -59,12 +59,21 @@ def test_a_cancelled_ranking_leaves_the_old_one(desk: Desk) -> None:
 
 def test_a_busy_server_is_asked_again(new_desk: NewDesk, fake: Service) -> None:
     desk = new_desk(fake.url).open()
-    urllib.request.urlopen(f"{fake.url}dev/busy?times=2").close()
+    urllib.request.urlopen(f"{fake.url}dev/busy?on=rank&times=2").close()
     before = desk.name()
     desk.page.locator(".ranked-row").first.locator("button.mark.positive").click()
     expect(desk.page.get_by_text("The server is busy")).to_be_visible()
     desk.settled()
     assert desk.name() != before
+
+
+def test_a_server_that_loads_its_models_is_waited_for(new_desk: NewDesk, fake: Service) -> None:
+    urllib.request.urlopen(f"{fake.url}dev/busy?on=models&times=3").close()
+    desk = new_desk(fake.url)
+    desk.page.goto(desk.url)
+    expect(desk.page.get_by_text("The server is getting ready")).to_be_visible()
+    desk.settled()
+    expect(desk.page.get_by_text("The server is getting ready")).to_have_count(0)
 
 
 def test_an_error_is_told_and_can_be_tried_again(desk: Desk) -> None:

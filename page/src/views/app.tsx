@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { numPutOff } from "../api";
 import { lost, tryNow } from "../connection";
 import { draft, problem, sheet, start, view } from "../desk";
 import type { View } from "../desk";
@@ -17,7 +18,7 @@ import { Marks } from "./marks";
 import { Picture } from "./picture";
 import { Projects, projectsOpen } from "./projects";
 import { RankingView } from "./ranking";
-import { Failed, Waiting } from "./states";
+import { Empty, Failed, Waiting } from "./states";
 import { Token } from "./token";
 import { Why } from "./why";
 
@@ -88,10 +89,19 @@ function Middle() {
   return (
     <section class="panel middle-panel" data-view="ranking" id="ranking" tabIndex={-1} aria-label="Answers">
       <Choice label="Answers" name="tab" value={tab.value} options={TABS} onChoose={(next) => (tab.value = next)} />
-      {tab.value === "ranking" && (sheet.value === null ? <Waiting lines={16} label="Loading" /> : <RankingView />)}
+      {tab.value === "ranking" && (sheet.value === null ? <Loading /> : <RankingView />)}
       {tab.value === "next" && <Next />}
       {tab.value === "labels" && <Labels />}
     </section>
+  );
+}
+
+function Loading() {
+  if (numPutOff.value === 0) return <Waiting lines={16} label="Loading" />;
+  return (
+    <Empty title="The server is getting ready">
+      <p role="status">It reads its models, which takes some seconds. This page goes on by itself.</p>
+    </Empty>
   );
 }
 

@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { busy } from "../api";
+import { numPutOff } from "../api";
 import type { Row } from "../contract";
 import { checks, draft, look, selected } from "../desk";
 import { markOf } from "../logic/draft";
@@ -107,8 +107,8 @@ function Work() {
   const { value, state } = ranking.answer.value;
   return (
     <div class="work" role="status">
-      {busy.value && <span>The server is busy; trying again…</span>}
-      {!busy.value && state === "asking" && (
+      {numPutOff.value > 0 && <span>The server is busy; trying again…</span>}
+      {numPutOff.value === 0 && state === "asking" && (
         <span class="late">
           {progress.value && progress.value.total > 0 ? (
             <>
