@@ -28,6 +28,7 @@ QUIET = (
     "--disable-component-update",
     "--disable-sync",
 )
+WIDE: dict[str, Any] = {"viewport": {"width": 1440, "height": 900}}
 AXE = ROOT / "page" / "node_modules" / "axe-core" / "axe.min.js"
 
 NewDesk = Callable[..., Desk]
@@ -79,8 +80,7 @@ def new_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
     contexts: list[BrowserContext] = []
 
     def make(**options: Any) -> BrowserContext:
-        options = {"viewport": {"width": 1440, "height": 900}, "accept_downloads": True} | options
-        contexts.append(browser.new_context(**options))
+        contexts.append(browser.new_context(**(WIDE | options)))
         return contexts[-1]
 
     yield make

@@ -140,6 +140,15 @@ def test_prior_and_filter_and_pages(desk: Desk) -> None:
     assert set(desk.names()).isdisjoint(before)
 
 
+def test_a_filter_that_nothing_passes_can_be_cleared(desk: Desk) -> None:
+    desk.page.locator("summary", has_text="Filter").click()
+    desk.page.get_by_label("Has known label").fill("no such label")
+    expect(desk.page.locator(".middle-panel .empty-title")).to_be_visible()
+    desk.button("Clear").click()
+    desk.settled()
+    assert len(desk.names()) == 25
+
+
 def test_what_to_label_next_and_related_labels(desk: Desk) -> None:
     desk.choose("What to label next")
     rows = desk.page.locator(".suggestions .row")

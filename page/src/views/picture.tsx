@@ -31,15 +31,6 @@ export function Picture() {
           options={TITLES}
           onChoose={(next) => (picture.value = next)}
         />
-        {kind === "map" && (
-          <Choice
-            label="Places on the map"
-            name="place"
-            value={place.value}
-            options={{ before: "In the graph", after: "For this label" }}
-            onChoose={(next) => (place.value = next)}
-          />
-        )}
       </header>
       {!can ? (
         <div class="drawing empty">
@@ -164,6 +155,17 @@ function Drawing({ scene, isWaiting }: { scene: Scene; isWaiting: boolean }) {
   return (
     <div class="drawing">
       <div class="drawing-canvas" ref={box} role="img" aria-label={scene.says} />
+      {picture.value === "map" && (
+        <div class="place">
+          <Choice
+            label="Places on the map"
+            name="place"
+            value={place.value}
+            options={{ before: "In the graph", after: "For this label" }}
+            onChoose={(next) => (place.value = next)}
+          />
+        </div>
+      )}
       {(isWaiting || !isReady) && <p class="drawing-wait faint late">Drawing…</p>}
       {hovered && (
         <div class="tip" style={{ left: `${hovered.x}px`, top: `${hovered.y}px` }}>

@@ -43,7 +43,6 @@ export function RankingView() {
         </button>
       </Empty>
     );
-  if (state === "failed") return <Failed error={error} again={ranking.again} />;
   return (
     <>
       <Figures />
@@ -55,7 +54,9 @@ export function RankingView() {
           Export
         </button>
       </div>
-      {value !== null && rows.value.length === 0 ? (
+      {state === "failed" ? (
+        <Failed error={error} again={ranking.again} />
+      ) : value !== null && rows.value.length === 0 ? (
         <Empty title={isFiltered.value ? "No node passes the filter" : "No node is left to rank"} />
       ) : (
         <Table isOld={state === "asking" || state === "cancelled"} isFirst={value === null} />
