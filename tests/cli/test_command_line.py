@@ -57,7 +57,10 @@ def test_every_parameter_is_explained(run: Run, command: list[str]) -> None:
 def test_commands_are_listed_in_the_order_of_their_use(run: Run) -> None:
     lines = run("--help").out.split("Commands:\n")[1].split("\n\n")[0].splitlines()
     listed = dict(line.strip().split("  ", 1) for line in lines)
-    expected = "demo datasets graph train predict explain relate suggest serve evaluate reproduce report bench"
+    expected = (
+        "demo datasets graph train update predict explain relate suggest serve "
+        "evaluate reproduce beyond report bench"
+    )
     assert list(listed) == expected.split()
     for name, summary in listed.items():  # written down, so that the help imports no command
         assert run(name, "--help").out.splitlines()[2].strip() == summary.strip()

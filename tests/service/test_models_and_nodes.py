@@ -88,7 +88,8 @@ def test_a_model_without_its_graph_remembers_labels(town: ServedModel) -> None:
     number = int(town.node_ids.positions(["person 20"])[0])
     columns = set(town.evidence.label_names)
     assert set(alone.labels(number)) == set(town.labels(number)) & columns
-    assert np.array_equal(alone.is_annotated, town.is_annotated)
+    assert np.array_equal(alone.is_annotated, town.evidence.description.is_annotated)
+    assert town.is_annotated[alone.is_annotated].all()
     assert "ego" not in alone.facts().can
 
 

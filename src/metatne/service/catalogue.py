@@ -7,15 +7,19 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from pydantic import ValidationError
 
 from metatne.errors import GraphMismatchError, MetaTNEError, ModelFormatError, UnknownNodeError
 from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
+from metatne.prediction.support import Support
 from metatne.saved import TrainedModel
 from metatne.service.answers import Example
 from metatne.service.node_search import NodeSearch
+from metatne.service.rankings import Ranking
 from metatne.service.refusals import Refusal
+from metatne.service.scoring import Question
 from metatne.service.served_model import ServedModel, nearest_model
 from metatne.storage import write_json
 
@@ -94,13 +98,23 @@ def unique_names(paths: Sequence[Path]) -> list[str]:
 def load_served(name: str, path: Path, graphs: Sequence[Graph] = ()) -> ServedModel:
     """A model ready to be asked, with its graph if that can be found."""
     model = MetaTNE.load(path)
-    return ServedModel(
+    served = ServedModel(
         name=name,
         model=model,
         graph=_graph_of(name, model.trained_, graphs),
         example=_read_example(path, model.trained_),
         search=NodeSearch(model.trained_.node_ids),
     )
+    _warm_up(served)
+    return served
+
+
+def _warm_up(served: ServedModel) -> None:
+    """Make now what the first question would make, and somebody would wait for."""
+    served.card(0)
+    if served.is_evidence and len(served.node_ids) > 2:
+        first, second = np.arange(1), np.arange(1, 2)
+        Ranking.of(Question(served, Support(first, second), None))
 
 
 def write_example(path: Path, example: Example) -> None:

@@ -80,12 +80,11 @@ def without(
     vectors: Float64[np.ndarray, "node dim"], values: Float64[np.ndarray, " node"]
 ) -> Float64[np.ndarray, "node dim"]:
     """What is left of the vectors when all that goes along with the values is taken out."""
-    centred = vectors - vectors.mean(axis=0)
+    left: Float64[np.ndarray, "node dim"] = vectors - vectors.mean(axis=0)
     along = values - values.mean()
     size = float(along @ along)
-    if size == 0:
-        return centred
-    left: Float64[np.ndarray, "node dim"] = centred - np.outer(along, along @ centred) / size
+    if size > 0:
+        left = left - np.outer(along, along @ left) / size
     return left
 
 

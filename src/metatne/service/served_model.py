@@ -203,10 +203,10 @@ class ServedModel:
 
     @cached_property
     def is_annotated(self) -> Bool[np.ndarray, " node"]:
-        """Whether anything is known of each node's labels."""
-        scorer = self.trained.scorer
-        if isinstance(scorer, EvidenceModel):
-            return scorer.description.is_annotated
+        """Whether anybody looked at each node's labels.
+
+        The model itself may know less: labels that it was validated on are no part of it.
+        """
         unannotated = self.known_labels.unannotated
         nobody = np.zeros(len(self.node_ids), dtype=bool)
         return ~(nobody if unannotated is None else unannotated)
