@@ -46,9 +46,9 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def fake() -> Iterator[Service]:
-    """The contract without a model: slow, odd and large things on demand."""
+    """The contract without a model, and without projects of other tests."""
     with running(fake_command()) as service:
         yield service
 
