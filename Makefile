@@ -3,16 +3,16 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check coverage study bench docs clean
+.PHONY: demo test check coverage study bench docs page page-check chromium screenshots clean
 
 demo: $(VENV)/.core
 	$(BIN)/metatne demo
 
-test: check
+test: check page-check chromium
 	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist worksteal
 
 # The same tests, and which lines they run; watching lines takes a quarter longer.
-coverage: $(VENV)/.dev
+coverage: $(VENV)/.dev page/node_modules chromium
 	$(BIN)/coverage run -m pytest -m "not slow" --numprocesses 2 --dist worksteal
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
@@ -22,6 +22,30 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The web page, from its sources into the package; what is built is committed.
+page: page/node_modules
+	cd page && npm run --silent build
+
+# Its types, its unit tests, and whether the committed build is that of the sources.
+page-check: page/node_modules
+	@if command -v npm >/dev/null; then \
+	  cd page && npm run --silent check && npm run --silent test && npm run --silent fresh; \
+	else echo "npm is not installed: the page's types and unit tests are not checked"; fi
+
+page/node_modules: page/package.json page/package-lock.json
+	@if command -v npm >/dev/null; then \
+	  cd page && npm ci --silent --no-audit --no-fund && touch node_modules; \
+	else echo "npm is not installed: axe-core is missing, and its tests are skipped"; fi
+
+# A browser for the page's tests; without one they are skipped, and say so.
+chromium:
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium; } || \
+	  echo "no Chromium, and apt-get could not install it: the browser tests are skipped"
+
+# Pictures of the page in docs/screenshots, from `metatne serve` on the demo's model.
+screenshots: $(VENV)/.dev chromium
+	$(BIN)/python scripts/write_screenshots.py
 
 # Studies of minutes each, kept out of `make test`.
 study: $(VENV)/.dev

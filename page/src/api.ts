@@ -1,0 +1,148 @@
+// Requests. A lost server, a busy one and a missing token are waited for here, so that nobody else
+// has to think of them; what is left are answers and refusals.
+import { signal } from "@preact/signals";
+import { whenBack } from "./connection";
+import type { Failure, Ranking } from "./contract";
+import { EventReader } from "./logic/events";
+import { readJson, writeJson } from "./logic/json";
+import { askForToken, authorisation } from "./token";
+
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    readonly failure: Failure,
+    readonly body: unknown,
+  ) {
+    super(failure.message);
+  }
+}
+
+export interface Request {
+  method?: "GET" | "POST" | "PUT" | "DELETE";
+  body?: unknown;
+  text?: string; // sent as CSV instead of JSON
+  accept?: string;
+  abort?: AbortSignal | undefined;
+}
+
+/** How many requests the server has put off: it has too much to do, or still loads its models. */
+export const numPutOff = signal(0);
+
+export async function ask<T>(path: string, request: Request = {}): Promise<T> {
+  return waiting(request, async () => readJson(await (await send(path, request)).text()) as T);
+}
+
+export async function askFile(path: string, request: Request): Promise<{ blob: Blob; name: string }> {
+  return waiting(request, async () => {
+    const response = await send(path, request);
+    const said = response.headers.get("Content-Disposition") ?? "";
+    const name = /filename="?([^";]+)"?/.exec(said)?.[1] ?? "ranking";
+    return { blob: await response.blob(), name };
+  });
+}
+
+export type Progress = { done: number; total: number };
+
+export async function askRanking(
+  path: string,
+  request: Request,
+  onProgress: (progress: Progress) => void,
+): Promise<Ranking> {
+  return waiting(request, async () => {
+    const response = await send(path, { ...request, accept: "text/event-stream" });
+    if (!response.headers.get("Content-Type")?.startsWith("text/event-stream"))
+      return readJson(await response.text()) as Ranking;
+    const reader = new EventReader();
+    const decoder = new TextDecoder();
+    const stream = response.body!.getReader();
+    for (;;) {
+      const { done, value } = await stream.read();
+      if (done) throw new TypeError("the stream ended before its result"); // as a lost server
+      for (const event of reader.read(decoder.decode(value, { stream: true }))) {
+        if (event.name === "progress") onProgress(readJson(event.data) as Progress);
+        else if (event.name === "result") return readJson(event.data) as Ranking;
+        else if (event.name === "error") throw refusal(response.status, readJson(event.data));
+      }
+    }
+  });
+}
+
+async function waiting<T>(request: Request, attempt: () => Promise<T>): Promise<T> {
+  let isPutOff = false;
+  try {
+    for (;;) {
+      const header = authorisation()["Authorization"];
+      try {
+        return await attempt();
+      } catch (error) {
+        if (request.abort?.aborted) throw error;
+        if (isGone(error)) await whenBack(request.abort);
+        else if (error instanceof Refusal && error.status === 401) await askForToken(header);
+        else if (error instanceof Busy) {
+          if (!isPutOff) numPutOff.value += 1;
+          isPutOff = true;
+          await new Promise((resolve) => setTimeout(resolve, error.seconds * 1000));
+          request.abort?.throwIfAborted();
+        } else throw error;
+      }
+    }
+  } finally {
+    if (isPutOff) numPutOff.value -= 1;
+  }
+}
+
+class Busy extends Refusal {
+  seconds = 1;
+}
+
+const isGone = (error: unknown): boolean =>
+  error instanceof TypeError || (error instanceof Refusal && [502, 504].includes(error.status));
+
+async function send(path: string, request: Request): Promise<Response> {
+  const headers: Record<string, string> = {
+    Accept: request.accept ?? "application/json",
+    ...authorisation(),
+  };
+  const init: RequestInit = { method: request.method ?? "GET", headers, cache: "no-store" };
+  if (request.abort) init.signal = request.abort;
+  if (request.text !== undefined) {
+    headers["Content-Type"] = "text/csv";
+    init.body = request.text;
+  } else if (request.body !== undefined) {
+    headers["Content-Type"] = "application/json";
+    init.body = writeJson(request.body);
+  }
+  const response = await fetch(`/api/v1${path}`, init);
+  if (response.ok) return response;
+  throw await toRefusal(response);
+}
+
+async function toRefusal(response: Response): Promise<Refusal> {
+  const text = await response.text();
+  let body: unknown = null;
+  try {
+    body = readJson(text);
+  } catch {
+    // A proxy's page, perhaps; the status has to do.
+  }
+  const found = refusal(response.status, body);
+  const after = Number(response.headers.get("Retry-After"));
+  if (response.status !== 503 && response.status !== 429) return found;
+  const busyRefusal = new Busy(found.status, found.failure, found.body);
+  busyRefusal.seconds = Number.isFinite(after) && after > 0 ? Math.min(after, 30) : 1;
+  return busyRefusal;
+}
+
+function refusal(status: number, body: unknown): Refusal {
+  const failure = (body as { error?: Partial<Failure> } | null)?.error;
+  return new Refusal(
+    status,
+    {
+      code: failure?.code ?? "internal",
+      message: failure?.message ?? `The server answered ${status} and gave no reason.`,
+      field: failure?.field ?? null,
+      request_id: failure?.request_id ?? null,
+    },
+    body,
+  );
+}

@@ -1,0 +1,104 @@
+// The ranking in view: a stretch of it is fetched at a time, and shown a page at a time.
+import { batch, computed, effect, signal } from "@preact/signals";
+import { answering } from "./answers";
+import type { Progress } from "./api";
+import { askRanking } from "./api";
+import type { Filter, Ranking, Row } from "./contract";
+import { draft, edit, model, question, selected } from "./desk";
+import { rowsAbove } from "./logic/line";
+
+export const PAGE = 25;
+export const STRETCH = 200; // a multiple of the page; also what the map shows
+export const TOP = 20; // "the top" of precision at the top
+
+export const noFilter: Filter = {
+  holds: null,
+  lacks: null,
+  annotated: null,
+  min_degree: null,
+  contains: null,
+};
+export const filter = signal<Filter>(noFilter);
+export const isFiltered = computed(() => Object.values(filter.value).some((part) => part !== null));
+export const page = signal(0);
+export const progress = signal<Progress | null>(null);
+
+/** How many rows of the whole ranking come before the fetched ones. */
+export const offset = computed(() => STRETCH * Math.floor((page.value * PAGE) / STRETCH));
+
+const wanted = computed(() =>
+  model.value === null || question.value.positives.length === 0
+    ? null
+    : {
+        model: model.value.name,
+        body: {
+          ...question.value,
+          filter: isFiltered.value ? filter.value : null,
+          top: STRETCH,
+          offset: offset.value,
+        },
+      },
+);
+
+export const ranking = answering<NonNullable<typeof wanted.value>, Ranking>(
+  wanted,
+  async ({ model, body }, abort) => {
+    progress.value = null;
+    const path = `/models/${encodeURIComponent(model)}/rank`;
+    const request = { method: "POST" as const, body, abort };
+    const found = await askRanking(path, request, (next) => {
+      if (!abort.aborted) progress.value = next;
+    });
+    progress.value = null;
+    return found;
+  },
+  120,
+);
+
+export const rows = computed<Row[]>(() => ranking.answer.value.value?.rows ?? []);
+export const shownRows = computed<Row[]>(() => {
+  const first = page.value * PAGE - offset.value;
+  return rows.value.slice(first, first + PAGE);
+});
+export const numPages = computed(() =>
+  Math.max(1, Math.ceil((ranking.answer.value.value?.num_ranked ?? 0) / PAGE)),
+);
+
+// --- the decision line -------------------------------------------------------------------------------
+
+/** Where the line is while it is being moved, before that is a change of the project. */
+export const movingLine = signal<number | null>(null);
+export const ownLine = computed(() => ranking.answer.value.value?.threshold ?? null);
+export const line = computed(
+  () => movingLine.value ?? draft.value.threshold ?? ownLine.value ?? 0.5,
+);
+export const numAbove = computed(() => rowsAbove(shownRows.value, line.value));
+
+export function setLine(value: number | null): void {
+  batch(() => {
+    edit({ threshold: value === null ? null : Math.round(Math.min(1, Math.max(0, value)) * 1e4) / 1e4 });
+    movingLine.value = null;
+  });
+}
+
+// --- what follows --------------------------------------------------------------------------------------
+
+// Other questions have other rankings: back to the first page.
+effect(() => {
+  question.value;
+  filter.value;
+  model.value;
+  page.value = 0;
+});
+
+let isChosen = false;
+/** A row that the user chose stays looked at; otherwise the first row is. */
+export function choose(node: Row["node"] | null): void {
+  isChosen = node !== null;
+  if (node !== null) selected.value = node;
+}
+effect(() => {
+  const first = rows.value[0];
+  if (selected.value === null) isChosen = false;
+  if (!isChosen && first) selected.value = first.node;
+});

@@ -1,0 +1,232 @@
+// A project that is open: its journal, and the one who carries the journal to the server.
+import { batch, signal } from "@preact/signals";
+import { Refusal, ask } from "./api";
+import type { Project } from "./contract";
+import type { Draft } from "./logic/draft";
+import { contentOf, sameDraft } from "./logic/draft";
+import * as journals from "./logic/journal";
+import type { Journal } from "./logic/journal";
+import { readJson, writeJson } from "./logic/json";
+import { say, sayError } from "./notice";
+
+export interface Saved {
+  id: Project["id"];
+  version: number;
+  canUndo: boolean;
+  canRedo: boolean;
+  /** What the server has under that version. */
+  content: Draft;
+}
+
+/** Someone else has changed the project that this tab wants to change. */
+export interface Conflict {
+  sheet: Sheet;
+  theirs: Project;
+}
+export const conflict = signal<Conflict | null>(null);
+
+const PENDING = "metatne.pending.";
+
+export class Sheet {
+  readonly journal = signal<Journal>(journals.newJournal({} as Draft));
+  readonly saved = signal<Saved | null>(null);
+  private isRunning = false;
+
+  constructor(
+    readonly model: string,
+    draft: Draft,
+    saved: Saved | null = null,
+    private readonly slot = PENDING + Math.random().toString(36).slice(2),
+  ) {
+    this.journal.value = journals.newJournal(draft);
+    this.saved.value = saved;
+  }
+
+  static of(project: Project): Sheet {
+    return new Sheet(project.model, contentOf(project), savedOf(project));
+  }
+
+  /** What earlier lives of this tab could not save. */
+  static pending(): Sheet[] {
+    const slots = Object.keys(sessionStorage).filter((key) => key.startsWith(PENDING));
+    return slots.flatMap((slot) => {
+      try {
+        const text = sessionStorage.getItem(slot)!;
+        const kept = readJson(text) as { model: string; journal: Journal; saved: Saved | null };
+        const sheet = new Sheet(kept.model, kept.journal.now, kept.saved, slot);
+        sheet.journal.value = journals.notSent(kept.journal);
+        return [sheet];
+      } catch {
+        sessionStorage.removeItem(slot); // of another version of the page
+        return [];
+      }
+    });
+  }
+
+  get draft(): Draft {
+    return this.journal.value.now;
+  }
+
+  get canUndo(): boolean {
+    const { past, queue } = this.journal.value;
+    return past.length > 0 || (queue.length === 0 && this.saved.value?.canUndo === true);
+  }
+
+  get canRedo(): boolean {
+    const { future, queue } = this.journal.value;
+    return future.length > 0 || (queue.length === 0 && this.saved.value?.canRedo === true);
+  }
+
+  change(draft: Draft): void {
+    this.put(journals.change(this.journal.value, draft));
+  }
+
+  async undo(): Promise<void> {
+    await this.step("undo", journals.undo(this.journal.value), this.canUndo);
+  }
+
+  async redo(): Promise<void> {
+    await this.step("redo", journals.redo(this.journal.value), this.canRedo);
+  }
+
+  /** Makes a project of a draft that has not been one. */
+  async create(): Promise<Saved> {
+    const first = this.journal.value.past[0] ?? this.draft;
+    const body = { ...first, model: this.model };
+    const project = await ask<Project>("/projects", { method: "POST", body });
+    const saved = savedOf(project);
+    this.saved.value = saved;
+    return saved;
+  }
+
+  /** Takes what the server has, when this tab has nothing to say against it. */
+  async refresh(): Promise<void> {
+    const saved = this.saved.value;
+    if (saved === null || this.journal.value.queue.length > 0) return;
+    const project = await ask<Project>(`/projects/${saved.id}`);
+    if (this.journal.value.queue.length > 0 || this.saved.value?.version === project.version) return;
+    this.adopt(project, journals.newJournal(contentOf(project)));
+    say("This project was changed elsewhere; you now see the newest version.");
+  }
+
+  settle(theirs: Project, decided: Draft): void {
+    this.adopt(theirs, journals.settled(contentOf(theirs), decided));
+    conflict.value = null;
+    void this.run();
+  }
+
+  /** Sends what is queued; one runs at a time, so that versions stay in order. */
+  async run(): Promise<void> {
+    if (this.isRunning) return;
+    this.isRunning = true;
+    try {
+      while (this.journal.value.queue.length > 0 && conflict.value?.sheet !== this) await this.sendNext();
+    } catch (error) {
+      this.journal.value = journals.notSent(this.journal.value);
+      sayError(error);
+    } finally {
+      this.isRunning = false;
+      this.keep();
+    }
+  }
+
+  private async step(name: "undo" | "redo", next: Journal | null, isPossible: boolean): Promise<void> {
+    const saved = this.saved.value;
+    if (next !== null) return this.put(next);
+    if (!isPossible || saved === null) return say(`There is nothing to ${name}.`);
+    // Before this tab's time: only the server knows.
+    try {
+      const body = { version: saved.version };
+      const project = await ask<Project>(`/projects/${saved.id}/${name}`, { method: "POST", body });
+      this.adopt(project, journals.newJournal(contentOf(project)));
+    } catch (error) {
+      if (error instanceof Refusal && error.status === 409) await this.refresh();
+      else sayError(error);
+    }
+  }
+
+  private async sendNext(): Promise<void> {
+    this.journal.value = journals.sending(this.journal.value);
+    const saved = this.saved.value ?? (await this.create());
+    const step = this.journal.value.queue[0]!;
+    const path = `/projects/${saved.id}`;
+    try {
+      const project =
+        step.kind === "put"
+          ? await ask<Project>(path, {
+              method: "PUT",
+              body: { ...step.draft, model: this.model, version: saved.version },
+            })
+          : await ask<Project>(`${path}/${step.kind}`, {
+              method: "POST",
+              body: { version: saved.version },
+            });
+      this.acknowledge(project);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (error.status === 409) await this.meet(error);
+      else if (error.status === 404) this.startAgain();
+      else {
+        // Refused for what it says: it would be refused again, and later steps say all there is.
+        this.journal.value = journals.acknowledged(this.journal.value);
+        sayError(error);
+      }
+    }
+  }
+
+  private async meet(error: Refusal): Promise<void> {
+    const said = (error.body as { theirs?: Project } | null)?.theirs;
+    const theirs = said ?? (await ask<Project>(`/projects/${this.saved.value!.id}`));
+    const step = this.journal.value.queue[0]!;
+    const wanted = step.kind === "put" ? step.draft : this.draft;
+    // The answer to an earlier try was lost on its way: what we wanted is already there.
+    if (sameDraft(contentOf(theirs), wanted)) return this.acknowledge(theirs);
+    this.journal.value = journals.notSent(this.journal.value);
+    conflict.value = { sheet: this, theirs };
+  }
+
+  private acknowledge(project: Project): void {
+    const journal = journals.acknowledged(this.journal.value);
+    const content = contentOf(project);
+    const isApart = journal.queue.length === 0 && !sameDraft(journal.now, content);
+    this.adopt(project, isApart ? journals.newJournal(content) : journal);
+  }
+
+  /** The project is gone from the server; what is here becomes a new one. */
+  private startAgain(): void {
+    this.saved.value = null;
+    const { now } = this.journal.value;
+    this.journal.value = { ...journals.newJournal(now), queue: [{ kind: "put", draft: now }] };
+    say("The project was no longer there; it is saved again as a new one.");
+  }
+
+  private adopt(project: Project, journal: Journal): void {
+    batch(() => {
+      this.saved.value = savedOf(project);
+      this.journal.value = journal;
+    });
+    this.keep();
+  }
+
+  private put(journal: Journal): void {
+    this.journal.value = journal;
+    this.keep();
+    void this.run();
+  }
+
+  /** What is not saved yet outlives a reload. */
+  private keep(): void {
+    const journal = this.journal.value;
+    if (journal.queue.length === 0) return sessionStorage.removeItem(this.slot);
+    const kept = { model: this.model, journal, saved: this.saved.value };
+    sessionStorage.setItem(this.slot, writeJson(kept));
+  }
+}
+
+const savedOf = (project: Project): Saved => ({
+  id: project.id,
+  version: project.version,
+  canUndo: project.can_undo,
+  canRedo: project.can_redo,
+  content: contentOf(project),
+});

@@ -1,0 +1,107 @@
+import { useRef, useState } from "preact/hooks";
+import { draft, look, model } from "../desk";
+import { related, suggestions } from "../hints";
+import { markOf } from "../logic/draft";
+import { showId } from "../logic/ids";
+import { probability, signed } from "../logic/numbers";
+import { choose } from "../ranking";
+import { Bar, Pull } from "./bars";
+import { MarkButtons, Sign, markByKey, moveByKey } from "./marking";
+import { Empty, Failed, Waiting } from "./states";
+
+/** Nodes whose mark would help most. */
+export function Next() {
+  const list = useRef<HTMLUListElement>(null);
+  const [active, setActive] = useState(0);
+  const { value, state, error } = suggestions.answer.value;
+  if (!model.value?.can.includes("suggest"))
+    return <Empty title="This model cannot tell what to label next" />;
+  if (draft.value.positives.length === 0)
+    return <Empty title="Mark a node that holds the label first" />;
+  if (state === "failed") return <Failed error={error} again={suggestions.again} />;
+  return (
+    <>
+      <p class="lead">
+        The answer for these would teach the most: the model is unsure of them, and they differ from each other.
+      </p>
+      {value === null ? (
+        <Waiting lines={10} label="Looking for nodes" />
+      ) : (
+        <ul
+          class="rows suggestions"
+          ref={list}
+          aria-busy={state === "asking"}
+          onKeyDown={(event) => moveByKey(event, list.current!)}
+        >
+          {value.map((node, i) => (
+            <li key={i} class="row">
+              <button
+                type="button"
+                class="row-name"
+                data-row
+                tabIndex={i === Math.min(active, value.length - 1) ? 0 : -1}
+                onFocus={() => setActive(i)}
+                onKeyDown={(event) => markByKey(event, node.id)}
+                onClick={() => {
+                  choose(node.id);
+                  look(node.id);
+                }}
+              >
+                <Sign of={markOf(draft.value, node.id)} />
+                <span class="name">{showId(node.id)}</span>
+                <span class="faint small labels">{node.labels.map(String).join(" · ")}</span>
+              </button>
+              <Bar probability={node.probability} />
+              <span class="number">{probability(node.probability)}</span>
+              <MarkButtons node={node.id} isReachable={i === Math.min(active, value.length - 1)} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+/** Known labels that speak for the new one, and against it. */
+export function Labels() {
+  const { value, state, error } = related.answer.value;
+  if (!model.value?.can.includes("relate"))
+    return <Empty title="This model cannot tell which labels are akin" />;
+  if (draft.value.positives.length === 0)
+    return <Empty title="Mark a node that holds the label first" />;
+  if (state === "failed") return <Failed error={error} again={related.again} />;
+  if (value === null) return <Waiting lines={12} label="Comparing labels" />;
+  const sorted = [...value].sort((a, b) => b.weight - a.weight);
+  const most = Math.max(0, ...sorted.map(({ weight }) => Math.abs(weight)));
+  return (
+    <>
+      <p class="lead">
+        What holding a known label, or having it around, says about this one: to the right for, to the left
+        against.
+      </p>
+      <table class="reasons related" aria-busy={state === "asking"}>
+        <caption class="hidden">Known labels and their weights</caption>
+        <thead class="hidden">
+          <tr>
+            <th scope="col">Label</th>
+            <th scope="col">Bar</th>
+            <th scope="col">Weight</th>
+          </tr>
+        </thead>
+        <tbody>
+          {sorted.map(({ label, weight }, i) => (
+            <tr key={i}>
+              <th scope="row" class="reason">
+                <span class="name">{String(label)}</span>
+              </th>
+              <td class="pull-cell">
+                <Pull value={weight} most={most} />
+              </td>
+              <td class="number">{signed(weight)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}

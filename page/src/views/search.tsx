@@ -1,0 +1,117 @@
+import { computed, signal } from "@preact/signals";
+import { useRef, useState } from "preact/hooks";
+import { answering } from "../answers";
+import { ask } from "../api";
+import type { FoundNode } from "../contract";
+import { draft, model } from "../desk";
+import { markOf } from "../logic/draft";
+import { showId } from "../logic/ids";
+import { count, nouns } from "../logic/numbers";
+import { choose } from "../ranking";
+import { look } from "../desk";
+import { MarkButtons, Sign, markByKey, moveByKey } from "./marking";
+import { Failed } from "./states";
+
+const LONGEST = 200;
+const MOST = 20;
+
+const text = signal("");
+const wanted = computed(() =>
+  model.value === null || text.value.trim() === ""
+    ? null
+    : `/models/${encodeURIComponent(model.value.name)}/nodes?q=${encodeURIComponent(text.value.trim())}&limit=${MOST}`,
+);
+const found = answering<string, { nodes: FoundNode[]; more: boolean }>(
+  wanted,
+  (path, abort) => ask(path, { abort }),
+  90,
+);
+
+/** Finds nodes by name; the results are rows of their own, marked without leaving the keyboard. */
+export function Search() {
+  const box = useRef<HTMLDivElement>(null);
+  const field = useRef<HTMLInputElement>(null);
+  const [active, setActive] = useState(0);
+  const { value, state, error } = found.answer.value;
+  const nodes = text.value.trim() === "" ? [] : (value?.nodes ?? []);
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const inField = event.target === field.current;
+    if (event.key === "Escape") {
+      text.value = "";
+      field.current!.focus();
+    } else if (inField) {
+      if (event.key === "ArrowDown" || event.key === "Enter") {
+        box.current!.querySelector<HTMLElement>("[data-row]")?.focus();
+        event.preventDefault();
+      }
+    } else if (event.key === "ArrowUp" && event.target === box.current!.querySelector("[data-row]")) {
+      field.current!.focus();
+      event.preventDefault();
+    } else moveByKey(event, box.current!);
+  };
+
+  return (
+    <div class="search" ref={box} onKeyDown={onKeyDown} role="search">
+      <label class="field-label" for="search">
+        Search nodes
+      </label>
+      <div class="search-field">
+        <input
+          id="search"
+          ref={field}
+          type="search"
+          autocomplete="off"
+          spellcheck={false}
+          maxLength={LONGEST}
+          placeholder={model.value ? `Among ${count(model.value.num_nodes)} nodes` : ""}
+          value={text.value}
+          onInput={(event) => (text.value = event.currentTarget.value)}
+        />
+        <kbd aria-hidden="true">/</kbd>
+      </div>
+      <p class="hidden" role="status">
+        {state === "ready" && text.value.trim() !== "" ? `${nouns(nodes.length, "node")} found` : ""}
+      </p>
+      {text.value.trim() !== "" && (
+        <div class="results">
+          {state === "failed" && <Failed error={error} again={found.again} />}
+          {state === "ready" && nodes.length === 0 && (
+            <p class="faint">No node has “{text.value.trim()}” in its name.</p>
+          )}
+          <ul class="rows">
+            {nodes.map((node, i) => (
+              <li key={i} class="row">
+                <button
+                  type="button"
+                  class="row-name"
+                  data-row
+                  tabIndex={i === active ? 0 : -1}
+                  onFocus={() => setActive(i)}
+                  onKeyDown={(event) => markByKey(event, node.id)}
+                  onClick={() => {
+                    choose(node.id);
+                    look(node.id);
+                  }}
+                >
+                  <Sign of={markOf(draft.value, node.id)} />
+                  <span class="name">{node.name ?? showId(node.id)}</span>
+                  <span class="faint small">
+                    {[nouns(node.degree, "neighbour"), ...node.labels.slice(0, 2).map(String)].join(" · ")}
+                  </span>
+                </button>
+                <MarkButtons node={node.id} isReachable={i === active} />
+              </li>
+            ))}
+          </ul>
+          {nodes.length > 0 && (
+            <p class="faint small keys-hint">
+              {value?.more ? "More match; type on. " : ""}
+              <kbd>↑</kbd> <kbd>↓</kbd> choose, <kbd>+</kbd> holds it, <kbd>−</kbd> does not
+            </p>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,1 @@
+var t=[[0,34,78],[18,53,112],[59,73,108],[87,93,109],[112,113,115],[138,134,120],[165,156,116],[195,179,105],[225,204,85],[254,232,56]];function s(r){let n=Math.min(1,Math.max(0,r))*(t.length-1),a=t[Math.floor(n)],h=t[Math.min(Math.floor(n)+1,t.length-1)],e=n-Math.floor(n),[i,m,c]=a.map((o,l)=>Math.round(o+e*(h[l]-o)));return`rgb(${i}, ${m}, ${c})`}export{s as a};

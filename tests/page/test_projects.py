@@ -1,0 +1,75 @@
+"""Projects: listed, made, renamed, deleted and brought back, taken in and out."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, expect
+
+from page.desk import Desk
+
+
+def named(desk: Desk, name: str) -> Locator:
+    """Makes the example a project of this name, and opens the list."""
+    desk.page.get_by_label("Label", exact=True).fill(name)
+    desk.page.get_by_label("Label", exact=True).blur()
+    desk.saved()
+    desk.button("Projects").click()
+    return desk.page.locator(".project", has=desk.page.get_by_text(name, exact=True))
+
+
+def test_rename(desk: Desk) -> None:
+    project = named(desk, "first name")
+    project.get_by_role("button", name="Rename first name").click()
+    desk.page.get_by_label("New name of first name").fill("second name")
+    desk.page.keyboard.press("Enter")
+    expect(desk.page.locator(".project.open .name")).to_have_text("second name")
+    desk.page.keyboard.press("Escape")
+    expect(desk.page.get_by_label("Label", exact=True)).to_have_value("second name")
+
+
+def test_delete_can_be_undone(desk: Desk) -> None:
+    project = named(desk, "short-lived")
+    project.get_by_role("button", name="Delete short-lived").click()
+    expect(project).to_have_count(0)
+    desk.button("Deleted ones").click()
+    expect(project).to_have_count(1)
+    desk.button("Back").click()
+    desk.page.keyboard.press("Escape")
+    desk.notice().get_by_role("button", name="Undo").click()
+    expect(desk.page.get_by_label("Label", exact=True)).to_have_value("short-lived")
+    desk.button("Projects").click()
+    expect(project).to_have_count(1)
+
+
+def test_history_names_every_version(desk: Desk) -> None:
+    desk.mark_row(0, holds=True)
+    project = named(desk, "with a past")
+    project.get_by_role("button", name="History of with a past").click()
+    rows = desk.page.locator(".history tbody tr")
+    expect(rows).to_have_count(3)  # the example, its mark, its name
+    expect(rows.last).to_contain_text("created")
+
+
+def test_marks_go_out_and_come_back_as_csv(desk: Desk) -> None:
+    held, lacking = desk.num_marked(True), desk.num_marked(False)
+    project = named(desk, "on paper")
+    _, content = desk.download(
+        lambda: project.get_by_role("button", name="Marks of on paper as CSV").click()
+    )
+    lines = content.decode().split()
+    assert content.decode().count("holds") == held
+    assert content.decode().count("lacks") == lacking
+    assert lines[0].startswith("node,mark")
+    desk.page.get_by_label("CSV with the columns node and mark").set_input_files(
+        {"name": "back again.csv", "mimeType": "text/csv", "buffer": content}
+    )
+    expect(desk.page.get_by_label("Label", exact=True)).to_have_value("back again")
+    desk.settled()
+    assert desk.num_marked(True) == held
+
+
+def test_a_csv_that_is_none_is_refused_with_words(desk: Desk) -> None:
+    desk.button("Projects").click()
+    desk.page.get_by_label("CSV with the columns node and mark").set_input_files(
+        {"name": "no.csv", "mimeType": "text/csv", "buffer": b"node,mark\nnobody at all,holds\n"}
+    )
+    expect(desk.page.locator(".notice.error")).to_contain_text("nobody at all")
