@@ -23,12 +23,13 @@ SETTINGS: dict[str, Any] = {"head_steps": 3, "head_tasks": 20, "validation_tasks
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("graphs") / "planted"
-    planted_graph(900, num_labels=40, num_communities=8, seed=1).graph.save(path)
+    planted_graph(700, num_labels=20, num_communities=8, seed=1).graph.save(path)
     return path
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metatne.evidence.fitting.SHAPES", ())
     monkeypatch.setattr("metatne.experiments.beyond.trial.NUM_TASKS", 10)
     monkeypatch.setattr("metatne.experiments.beyond.growth.NUM_TASKS", 10)
     monkeypatch.setattr("metatne.experiments.beyond.growth.NEW", (0.2,))
