@@ -13,7 +13,7 @@ from metatne.evidence.growth import grown
 from metatne.experiments.beyond.trial import NUM_TASKS, Lines, Trial, line
 from metatne.graph.build import build_graph
 from metatne.graph.labels import Labels
-from metatne.graph.raw import RawEdges
+from metatne.graph.raw import LACKS, RawEdges
 from metatne.graph.store import Graph
 from metatne.sampling.tasks import TaskSampler, TaskShape
 from metatne.seeding import numpy_generator
@@ -44,7 +44,7 @@ def growth(trial: Trial) -> Lines:
 
 
 def _part(graph: Graph, kept: Int64[np.ndarray, " node"]) -> Graph:
-    """The graph of some nodes, the edges between them and their labels."""
+    """The graph of some nodes, the edges between them and what is known of their labels."""
     adjacency = graph.adjacency()[kept][:, kept].tocoo()
     rows, columns = adjacency.coords
     upper = rows < columns
@@ -53,20 +53,28 @@ def _part(graph: Graph, kept: Int64[np.ndarray, " node"]) -> Graph:
         RawEdges(
             sources=pa.array(names[rows[upper]].tolist()),
             targets=pa.array(names[columns[upper]].tolist()),
-            weights=None,
+            weights=None if graph.weights is None else pa.array(adjacency.data[upper]),
             nodes=pa.array(names.tolist()),
         ),
         None,
         name=graph.name,
     )
-    places = np.full(graph.num_nodes, -1)
-    places[kept] = made.node_ids.positions(names.tolist())
-    held = graph.labels.holds
-    inside = places[held.nodes] >= 0
-    labels = Labels.from_statements(
-        graph.labels.names,
-        made.num_nodes,
-        places[held.nodes[inside]],
-        held.pair_labels[inside],
+    places = made.node_ids.positions(names.tolist())
+    labels = graph.labels
+    numbers = np.arange(labels.num_labels)
+    states = labels.states(kept[:, None], numbers[None])
+    unannotated = np.zeros(made.num_nodes, dtype=bool)
+    if labels.unannotated is not None:
+        unannotated[places] = labels.unannotated[kept]
+        states[labels.unannotated[kept]] = LACKS  # the mask says that they are unknown
+    said, of_labels = np.nonzero(states != LACKS)
+    return made.with_labels(
+        Labels.from_statements(
+            labels.names,
+            made.num_nodes,
+            places[said],
+            of_labels,
+            states[said, of_labels],
+            unannotated=unannotated if labels.unannotated is not None else None,
+        )
     )
-    return made.with_labels(labels)

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Int64
 from metatne.evidence.model import EvidenceModel
 from metatne.evidence.reasons import suggest
 from metatne.experiments.beyond.trial import Lines, Trial
+from metatne.graph.raw import HOLDS, UNKNOWN
 from metatne.metrics import average_precision
 from metatne.seeding import numpy_generator
 
@@ -28,14 +29,15 @@ def labelling(trial: Trial) -> Lines:
     model = trial.fit()
     graph = trial.graph
     half = numpy_generator(trial.number, "halves").permutation(graph.num_nodes)
-    pool, held_out = np.sort(half[::2]), np.sort(half[1::2])
     labels = [y for y in trial.split.test.tolist() if graph.labels.num_holders[y] >= FEWEST_HOLDERS]
     for series in ("suggested", "most likely", "at random"):
         curves = []
         for label in labels:
-            holds = np.zeros(graph.num_nodes, dtype=bool)
-            holds[graph.labels.holders(label)] = True
-            curves.append(_curve(model, pool, held_out, holds, series, trial.number + label))
+            states = graph.labels.states(np.arange(graph.num_nodes), label)
+            known = half[states[half] != UNKNOWN]  # of the others nobody could say what they are
+            pool, held_out = np.sort(known[::2]), np.sort(known[1::2])
+            generator = numpy_generator(trial.number, f"labelling {label}")
+            curves.append(_curve(model, pool, held_out, states == HOLDS, series, generator))
         for place, values in enumerate(zip(*curves, strict=True)):
             found = {"average_precision": mean(values), "labels": len(labels)}
             yield {"series": series, "at": A_ROUND * place} | found
@@ -47,9 +49,8 @@ def _curve(
     held_out: Int64[np.ndarray, " node"],
     holds: Bool[np.ndarray, " all"],
     series: str,
-    seed: int,
+    generator: np.random.Generator,
 ) -> list[float]:
-    generator = numpy_generator(seed, "labelling")
     positives = generator.choice(pool[holds[pool]], START[0], replace=False)
     negatives = generator.choice(pool[~holds[pool]], START[1], replace=False)
     values = []

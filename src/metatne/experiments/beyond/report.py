@@ -21,7 +21,7 @@ def write_beyond(rows: Sequence[Row], plots: Path, beside: Path) -> str:
     """The sections of the page, and their pictures drawn."""
     parts = []
     for name, study in STUDIES.items():
-        of_study = [row for row in rows if row["study"] == name]
+        of_study = _of_one_setting([row for row in rows if row["study"] == name])
         if not of_study:
             continue
         parts.append(f"## Beyond the paper: {study.title}\n\n`metatne beyond {name}`\n")
@@ -34,6 +34,12 @@ def write_beyond(rows: Sequence[Row], plots: Path, beside: Path) -> str:
                 draw_curves(_curves(study, values), study.along, METRICS[study.metric], path)
                 parts.append(f"![{study.title}, {dataset}]({os.path.relpath(path, beside)})\n")
     return "\n" + "\n".join(parts) if parts else ""
+
+
+def _of_one_setting(rows: Sequence[Row]) -> list[Row]:
+    """Those of the last settings of each data set: others are no trials of the same model."""
+    last = {row["dataset"]: row["config_hash"] for row in rows}
+    return [row for row in rows if row["config_hash"] == last[row["dataset"]]]
 
 
 def _values(rows: Sequence[Row]) -> Values:

@@ -9,7 +9,8 @@ from metatne.baselines.line import LINE
 from metatne.baselines.node2vec import Node2vec
 from metatne.baselines.planetoid import Planetoid
 from metatne.device import one_thread
-from metatne.experiments.beyond.trial import SHAPE, Lines, Trial, line, usable_at
+from metatne.experiments.beyond.trial import SHAPE, Lines, Trial, line
+from metatne.sampling.tasks import usable_labels
 
 SHOTS = (5, 10, 20, 50, 100, 200, 500, 1_000)
 FEWEST_LABELS = 2
@@ -30,7 +31,7 @@ def shots(trial: Trial) -> Lines:
     model = trial.fit()
     for positives in SHOTS:
         shape = replace(SHAPE, positives=positives, negatives=2 * positives)
-        labels = usable_at(trial, shape)
+        labels = usable_labels(trial.graph.labels, trial.split.test, shape)
         if len(labels) < FEWEST_LABELS:
             return
         tasks = trial.draw(shape, labels.tolist())

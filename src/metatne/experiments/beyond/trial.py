@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 
 from metatne.config import make_config
 from metatne.device import one_thread
@@ -77,10 +77,3 @@ def line(
 ) -> Line:
     """The metrics of scored tasks."""
     return {"series": series, "at": at} | mean_scores(scores, tasks)
-
-
-def usable_at(trial: Trial, shape: TaskShape) -> Int64[np.ndarray, " label"]:
-    """The test labels with nodes enough for tasks of this shape."""
-    counts = trial.graph.labels.num_holders[trial.split.test]
-    chosen: Int64[np.ndarray, " label"] = trial.split.test[counts > shape.num_positives]
-    return chosen
