@@ -179,15 +179,20 @@ _EXPECTED: dict[str, type] = {
 }
 
 
-def _read_header(path: Path) -> dict[str, Any]:
-    file = path / HEADER
+def check_is_model(path: Path) -> None:
+    """Refuse what is not the directory of a saved model, without reading it."""
     if not path.exists():
         raise ModelFormatError(f"there is no model at {path}; train one with `metatne train`")
-    if not file.is_file():
+    if not (path / HEADER).is_file():
         raise ModelFormatError(
             f"{path} is not a saved model: it has no {HEADER}; "
             "a saved model is a directory that `metatne train` or MetaTNE.save wrote"
         )
+
+
+def _read_header(path: Path) -> dict[str, Any]:
+    check_is_model(path)
+    file = path / HEADER
     try:
         header = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:

@@ -168,3 +168,15 @@ def test_an_update_may_not_lose_nodes_or_labels(model: MetaTNE, graph: Graph) ->
 def test_the_papers_head_has_no_reasons(fitted: MetaTNE) -> None:
     with pytest.raises(ConfigError, match="no reasons to tell"):
         fitted.relate(positives=[1, 2])
+
+
+def test_a_single_example_of_a_sign_has_no_interval(
+    model: MetaTNE, examples: dict[str, Any]
+) -> None:
+    table = model.rank(positives=examples["positives"], negatives=examples["negatives"][:1])
+    assert table["low"].isna().all()
+    assert table["high"].isna().all()
+    assert table["probability"].between(0, 1).all()
+    whole = model.rank(**examples)
+    assert (whole["low"] < whole["probability"]).all()
+    assert (whole["probability"] < whole["high"]).all()

@@ -29,6 +29,16 @@ def ask(http: httpx.Client, place: str, **body: Any) -> dict[str, Any]:
     return found
 
 
+def test_a_single_negative_leaves_no_interval(http: httpx.Client) -> None:
+    body = EXAMPLES | {"negatives": LACKS[:1], "top": 3}
+    rows = ask(http, f"{TOWN}/rank", **body)["rows"]
+    assert [(row["low"], row["high"]) for row in rows] == [(None, None)] * 3
+    for kind in ("csv", "json"):
+        found = http.post(f"{TOWN}/export?format={kind}", json=body)
+        assert found.status_code == 200
+        assert "nan" not in found.text.lower().replace("name", "")
+
+
 def test_rows_are_those_of_the_library(http: httpx.Client, town: ServedModel) -> None:
     table = town.model.rank(**EXAMPLES, prior=0.1)
     answer = ask(http, f"{TOWN}/rank", prior=0.1, top=EVERYONE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from scipy.special import expit
 
 from metatne.cli.command import Command, new_app
 from metatne.cli.console import show
@@ -60,4 +61,5 @@ def explain(
     rest = examples["contribution"].loc[order[top:]]
     if len(rest):
         show(f"{rest.sum():+8.3f}  {len(rest)} other examples")
-    show(f"{reasons['contribution'].sum():+8.3f}  log-odds in all")
+    total = float(reasons["contribution"].sum())
+    show(f"{total:+8.3f}  log-odds in all: probability {expit(total):.4f}")

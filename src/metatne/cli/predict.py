@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,6 +163,8 @@ def _confidence(row: Any) -> str:
     if not hasattr(row, "holds"):
         return f"{row.probability:.4f}"
     mark = "+" if row.holds else " "
+    if math.isnan(row.low):  # one example of a sign does not say how much hangs on it
+        return f"{row.probability:.4f} {mark}      - …      -"
     return f"{row.probability:.4f} {mark} {row.low:.4f} … {row.high:.4f}"
 
 
@@ -236,5 +239,5 @@ def _say_weak_negatives(nodes: list[str | int]) -> None:
         some = ", ".join(map(str, nodes[:NAMED_WEAK])) + (", …" if len(nodes) > NAMED_WEAK else "")
         say(
             f"no negatives were given: {len(nodes)} weak negatives, drawn from the rest of the "
-            f"graph, stood in ({some}); name real ones for sharper probabilities"
+            f"graph, stood in ({some}); real ones, two at least, may serve better"
         )

@@ -11,6 +11,7 @@ from metatne.cli.command import Command, new_app
 from metatne.cli.console import say, show
 from metatne.cli.options import DataDirOption, load_graph
 from metatne.graph.store import Graph
+from metatne.saved import check_is_model
 
 EXAMPLE = """\b
 Example:
@@ -47,7 +48,8 @@ def serve(
         typer.Option(
             "--data",
             metavar="DIR",
-            help="Keep label projects here; by default where the system keeps a user's data.",
+            help="Keep label projects here; by default in the user's data directory "
+            "(~/.local/share/metatne on Linux).",
         ),
     ] = None,
     graph: Annotated[
@@ -70,6 +72,8 @@ def serve(
     from metatne.service.http.server import Server, read_token
     from metatne.service.state import ServiceState
 
+    for model in models:  # before an address is shown that would answer nothing
+        check_is_model(model)
     secret = None if token is None else read_token(token)
     server = Server(ServiceState.open(data or _default_data()), host=host, port=port, token=secret)
     log_to_stderr()

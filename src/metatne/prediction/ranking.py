@@ -112,7 +112,7 @@ def rank_table(node_ids: NodeIds, scores: Scores, top: int | None) -> pd.DataFra
     """node, probability, rank: the likeliest first, equal scores in the order of their ids.
 
     A head that knows its errors adds `low` and `high`, between which the probability lies with
-    95 % confidence, and `holds`, the decision.
+    95 % confidence (none where a sign has a single example), and `holds`, the decision.
     """
     by_id = np.empty(len(node_ids), dtype=np.int64)
     by_id[node_ids.order] = np.arange(len(node_ids))
@@ -139,9 +139,11 @@ def ranked_columns(
     exact = logits.astype(np.float64)
     columns: dict[str, np.ndarray] = {"probability": expit(exact)}
     if errors is not None:
+        # An infinite error is that of examples which cannot tell it: nothing is said then.
+        told = np.where(np.isfinite(errors), errors, np.nan)
         columns |= {
-            "low": expit(exact - CONFIDENCE * errors),
-            "high": expit(exact + CONFIDENCE * errors),
+            "low": expit(exact - CONFIDENCE * told),
+            "high": expit(exact + CONFIDENCE * told),
         }
     if thresholds is not None:
         columns["holds"] = exact >= thresholds

@@ -37,7 +37,8 @@ def export_ranking(
 def _table(ranking: Ranking, rows: Int64[np.ndarray, " row"]) -> pa.Table:
     ids = ranking.served.node_ids.array.take(pa.array(ranking.nodes[rows]))
     columns: dict[str, Any] = {"rank": pa.array(rows + 1), "node": ids}
-    columns |= {name: pa.array(values) for name, values in ranking.columns(rows).items()}
+    told = ranking.columns(rows).items()
+    columns |= {name: pa.array(values, from_pandas=True) for name, values in told}  # NaN: nothing
     return pa.table(columns)
 
 

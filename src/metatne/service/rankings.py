@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
@@ -106,7 +107,7 @@ class Ranking:
         """Some rows of the table, and how many there are."""
         passing = self.rows(row_filter)
         rows = passing[offset : offset + top]
-        columns = {name: values.tolist() for name, values in self.columns(rows).items()}
+        columns = {name: _plain(values) for name, values in self.columns(rows).items()}
         nothing = [None] * len(rows)
         nodes = self.nodes[rows]
         table = [
@@ -151,3 +152,8 @@ class Ranking:
             return 0.5
         lines, counts = np.unique(self.thresholds, return_counts=True)
         return float(expit(lines[np.argmax(counts)]))
+
+
+def _plain(values: np.ndarray) -> list[Any]:
+    """The values for JSON, which has no NaN."""
+    return [None if value != value else value for value in values.tolist()]
