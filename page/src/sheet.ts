@@ -27,10 +27,21 @@ export const conflict = signal<Conflict | null>(null);
 
 const PENDING = "metatne.pending.";
 
+/** What goes on after a reload; not the past, which has a whole draft for every change. */
+interface Kept {
+  model: string;
+  saved: Saved | null;
+  journal: Pick<Journal, "now" | "queue">;
+  /** What a project that has not been one starts from. */
+  first?: Draft;
+}
+
 export class Sheet {
   readonly journal = signal<Journal>(journals.newJournal({} as Draft));
   readonly saved = signal<Saved | null>(null);
   private isRunning = false;
+  private first: Draft;
+  private isTooLarge = false; // to be kept in this tab
 
   constructor(
     readonly model: string,
@@ -40,6 +51,7 @@ export class Sheet {
   ) {
     this.journal.value = journals.newJournal(draft);
     this.saved.value = saved;
+    this.first = draft;
   }
 
   static of(project: Project): Sheet {
@@ -52,9 +64,10 @@ export class Sheet {
     return slots.flatMap((slot) => {
       try {
         const text = sessionStorage.getItem(slot)!;
-        const kept = readJson(text) as { model: string; journal: Journal; saved: Saved | null };
-        const sheet = new Sheet(kept.model, kept.journal.now, kept.saved, slot);
-        sheet.journal.value = journals.notSent(kept.journal);
+        const { model, saved, journal, first } = readJson(text) as Kept;
+        const sheet = new Sheet(model, first ?? journal.now, saved, slot);
+        const base = saved?.content ?? sheet.first;
+        sheet.journal.value = journals.resumed(base, journal.now, journal.queue);
         return [sheet];
       } catch {
         sessionStorage.removeItem(slot); // of another version of the page
@@ -91,8 +104,7 @@ export class Sheet {
 
   /** Makes a project of a draft that has not been one. */
   async create(): Promise<Saved> {
-    const first = this.journal.value.past[0] ?? this.draft;
-    const body = { ...first, model: this.model };
+    const body = { ...this.first, model: this.model };
     const project = await ask<Project>("/projects", { method: "POST", body });
     const saved = savedOf(project);
     this.saved.value = saved;
@@ -196,6 +208,7 @@ export class Sheet {
   private startAgain(): void {
     this.saved.value = null;
     const { now } = this.journal.value;
+    this.first = now;
     this.journal.value = { ...journals.newJournal(now), queue: [{ kind: "put", draft: now }] };
     say("The project was no longer there; it is saved again as a new one.");
   }
@@ -210,16 +223,43 @@ export class Sheet {
 
   private put(journal: Journal): void {
     this.journal.value = journal;
+    void this.run(); // before it is kept: what is on its way is safe, whatever this tab can hold
     this.keep();
-    void this.run();
   }
 
   /** What is not saved yet outlives a reload. */
   private keep(): void {
-    const journal = this.journal.value;
-    if (journal.queue.length === 0) return sessionStorage.removeItem(this.slot);
-    const kept = { model: this.model, journal, saved: this.saved.value };
-    sessionStorage.setItem(this.slot, writeJson(kept));
+    const { now, queue } = this.journal.value;
+    if (queue.length === 0) {
+      this.isTooLarge = false;
+      return forget(this.slot);
+    }
+    const saved = this.saved.value;
+    const kept: Kept = { model: this.model, saved, journal: { now, queue } };
+    if (saved === null) kept.first = this.first;
+    // Where there is no room for every step, there may be for what they come to.
+    const short: Kept = { ...kept, journal: { now, queue: [{ kind: "put", draft: now }] } };
+    if (hold(this.slot, kept) || hold(this.slot, short)) return;
+    forget(this.slot); // an older state would be taken for the newest
+    if (!this.isTooLarge) say("Too large to be kept in this tab: do not close it before it is saved.");
+    this.isTooLarge = true;
+  }
+}
+
+function hold(slot: string, kept: Kept): boolean {
+  try {
+    sessionStorage.setItem(slot, writeJson(kept));
+    return true;
+  } catch {
+    return false; // full or forbidden
+  }
+}
+
+function forget(slot: string): void {
+  try {
+    sessionStorage.removeItem(slot);
+  } catch {
+    // Forbidden: then nothing was kept.
   }
 }
 

@@ -31,6 +31,19 @@ export const newJournal = (now: Draft): Journal => ({
   isSending: false,
 });
 
+/** How many steps this tab can take back by itself; the server knows the ones before. */
+export const LONGEST_PAST = 100;
+
+const withPast = (journal: Journal): Draft[] => [...journal.past, journal.now].slice(-LONGEST_PAST);
+
+/** After a reload: `base` is what the server has, and changes alone tell what lay between. */
+export function resumed(base: Draft, now: Draft, queue: Step[]): Journal {
+  const changes = queue.flatMap((step) => (step.kind === "put" ? [step.draft] : []));
+  const isTold = changes.length === queue.length && queue.length > 0;
+  const past = isTold ? [base, ...changes.slice(0, -1)].slice(-LONGEST_PAST) : [];
+  return { ...newJournal(now), past, queue };
+}
+
 const takeable = (journal: Journal): Step | undefined =>
   journal.queue.length > (journal.isSending ? 1 : 0) ? journal.queue.at(-1) : undefined;
 
@@ -39,7 +52,7 @@ export function change(journal: Journal, draft: Draft): Journal {
   return {
     ...journal,
     now: draft,
-    past: [...journal.past, journal.now],
+    past: withPast(journal),
     future: [],
     queue: [...journal.queue, { kind: "put", draft }],
   };
@@ -64,7 +77,7 @@ export function redo(journal: Journal): Journal | null {
   const next = journal.future.at(-1);
   if (next === undefined) return null;
   const rest = journal.future.slice(0, -1);
-  const moved = { ...journal, now: next.draft, past: [...journal.past, journal.now] };
+  const moved = { ...journal, now: next.draft, past: withPast(journal) };
   // Not for a change that was never sent: an undo at the queue's end is then an earlier one.
   if (next.isOnServer && takeable(journal)?.kind === "undo")
     return { ...moved, future: rest, queue: journal.queue.slice(0, -1) };

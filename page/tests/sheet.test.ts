@@ -1,0 +1,73 @@
+import type { Call } from "./browser"; // first: it makes the globals that the others need
+import { reply, serve, storage, until } from "./browser";
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+import type { Project } from "../src/contract";
+import type { Draft } from "../src/logic/draft";
+import { contentOf } from "../src/logic/draft";
+import { notice } from "../src/notice";
+import { Sheet } from "../src/sheet";
+import { draftOf } from "./draft";
+
+const project = (draft: Draft, version: number, more: Partial<Project> = {}): Project => ({
+  ...draft,
+  id: "p1",
+  model: "town",
+  version,
+  created: new Date().toISOString(),
+  changed: new Date().toISOString(),
+  deleted: false,
+  can_undo: true,
+  can_redo: false,
+  ...more,
+});
+
+const [empty, one, two, three] = [draftOf(), draftOf(["a"]), draftOf(["a", "b"]), draftOf(["a", "b", "c"])];
+const never = (): Promise<Response> => new Promise(() => undefined);
+const kinds = (calls: Call[]): string[] => calls.map(({ method, path }) => `${method} ${path}`);
+const isIdle = (sheet: Sheet) => () => sheet.journal.value.queue.length === 0;
+const put = ({ body }: Call): Response =>
+  reply(project(contentOf(body as unknown as Draft), (body["version"] as number) + 1));
+
+beforeEach(() => {
+  storage.kept.clear();
+  storage.limit = Infinity;
+  notice.value = null;
+});
+
+test("a change is sent though this tab cannot keep it", async () => {
+  storage.limit = 10;
+  const calls = serve(put);
+  const sheet = Sheet.of(project(empty, 1));
+  sheet.change(one);
+  await until(isIdle(sheet));
+  assert.deepEqual(kinds(calls), ["PUT /projects/p1"]);
+  assert.equal(sheet.saved.value!.version, 2);
+});
+
+test("what is kept does not grow with the past, and shrinks to the newest state", () => {
+  serve(never);
+  const sheet = Sheet.of(project(empty, 1));
+  for (const draft of [one, two, three]) sheet.change(draft);
+  const [text] = storage.kept.values();
+  assert.ok(!text!.includes("past"));
+  storage.limit = text!.length;
+  for (let i = 0; i < 40; i++) sheet.change(draftOf(["a", `n${i}`]));
+  const [again] = Sheet.pending();
+  assert.deepEqual(again!.draft, sheet.draft);
+  assert.equal(again!.journal.value.queue.length, 1);
+});
+
+test("after a reload the changes are still there, and can be taken back", async () => {
+  serve(never);
+  const before = new Sheet("town", empty);
+  before.change(one);
+  before.change(two);
+  const [sheet] = Sheet.pending();
+  const calls = serve((call) => (call.path === "/projects" ? reply(project(empty, 1), 201) : put(call)));
+  await sheet!.undo();
+  assert.deepEqual(sheet!.draft, one);
+  await until(isIdle(sheet!));
+  assert.deepEqual(kinds(calls), ["POST /projects", "PUT /projects/p1"]);
+  assert.deepEqual(calls[0]!.body["positives"], []);
+});
