@@ -7,6 +7,7 @@ import { contentOf, sameDraft } from "./logic/draft";
 import * as journals from "./logic/journal";
 import type { Journal } from "./logic/journal";
 import { readJson, writeJson } from "./logic/json";
+import { merge } from "./logic/merge";
 import { say, sayError } from "./notice";
 
 export interface Saved {
@@ -40,6 +41,7 @@ export class Sheet {
   readonly journal = signal<Journal>(journals.newJournal({} as Draft));
   readonly saved = signal<Saved | null>(null);
   private isRunning = false;
+  private stepping: Promise<void> | null = null; // an undo or redo that only the server knows
   private first: Draft;
   private isTooLarge = false; // to be kept in this tab
 
@@ -95,11 +97,11 @@ export class Sheet {
   }
 
   async undo(): Promise<void> {
-    await this.step("undo", journals.undo(this.journal.value), this.canUndo);
+    await this.step("undo");
   }
 
   async redo(): Promise<void> {
-    await this.step("redo", journals.redo(this.journal.value), this.canRedo);
+    await this.step("redo");
   }
 
   /** Makes a project of a draft that has not been one. */
@@ -116,7 +118,7 @@ export class Sheet {
     const saved = this.saved.value;
     if (saved === null || this.journal.value.queue.length > 0) return;
     const project = await ask<Project>(`/projects/${saved.id}`);
-    if (this.journal.value.queue.length > 0 || this.saved.value?.version === project.version) return;
+    if (this.journal.value.queue.length > 0 || project.version <= this.saved.value!.version) return;
     this.adopt(project, journals.newJournal(contentOf(project)));
     say("This project was changed elsewhere; you now see the newest version.");
   }
@@ -142,18 +144,36 @@ export class Sheet {
     }
   }
 
-  private async step(name: "undo" | "redo", next: Journal | null, isPossible: boolean): Promise<void> {
-    const saved = this.saved.value;
+  private async step(name: "undo" | "redo"): Promise<void> {
+    const next = journals[name](this.journal.value);
     if (next !== null) return this.put(next);
-    if (!isPossible || saved === null) return say(`There is nothing to ${name}.`);
-    // Before this tab's time: only the server knows.
+    if (this.stepping !== null) {
+      await this.stepping;
+      return this.step(name);
+    }
+    const isPossible = name === "undo" ? this.canUndo : this.canRedo;
+    if (!isPossible || this.saved.value === null) return say(`There is nothing to ${name}.`);
+    this.stepping = this.stepOnServer(name, this.saved.value);
+    await this.stepping;
+  }
+
+  /** A step before this tab's time. What is changed meanwhile waits, and goes on top of it. */
+  private async stepOnServer(name: "undo" | "redo", saved: Saved): Promise<void> {
+    this.isRunning = true;
     try {
       const body = { version: saved.version };
       const project = await ask<Project>(`/projects/${saved.id}/${name}`, { method: "POST", body });
-      this.adopt(project, journals.newJournal(contentOf(project)));
+      const theirs = contentOf(project);
+      const { now, queue } = this.journal.value;
+      const draft = queue.length === 0 ? theirs : merge(saved.content, now, theirs).draft;
+      this.adopt(project, journals.settled(theirs, draft));
     } catch (error) {
-      if (error instanceof Refusal && error.status === 409) await this.refresh();
+      if (error instanceof Refusal && error.status === 409) await this.refresh().catch(sayError);
       else sayError(error);
+    } finally {
+      this.isRunning = false;
+      this.stepping = null;
+      void this.run();
     }
   }
 

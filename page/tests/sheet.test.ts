@@ -71,3 +71,28 @@ test("after a reload the changes are still there, and can be taken back", async 
   assert.deepEqual(kinds(calls), ["POST /projects", "PUT /projects/p1"]);
   assert.deepEqual(calls[0]!.body["positives"], []);
 });
+
+test("a mark made while the server undoes goes on top of what it undid", async () => {
+  let answer: (response: Response) => void = () => undefined;
+  const calls = serve((call) =>
+    call.method === "PUT" ? put(call) : new Promise((resolve) => (answer = resolve)),
+  );
+  const sheet = Sheet.of(project(two, 5));
+  const undone = sheet.undo();
+  sheet.change(three);
+  answer(reply(project(one, 6)));
+  await undone;
+  await until(isIdle(sheet));
+  assert.deepEqual(kinds(calls), ["POST /projects/p1/undo", "PUT /projects/p1"]);
+  assert.deepEqual(sheet.draft.positives, ["a", "c"]);
+  assert.deepEqual([calls[1]!.body["version"], calls[1]!.body["positives"]], [6, ["a", "c"]]);
+});
+
+test("two undos before this tab's time are two undos", async () => {
+  let version = 5;
+  const calls = serve(() => reply(project(--version === 4 ? one : empty, 10 - version)));
+  const sheet = Sheet.of(project(two, 5));
+  await Promise.all([sheet.undo(), sheet.undo()]);
+  assert.deepEqual(calls.map(({ body }) => body["version"]), [5, 6]);
+  assert.deepEqual(sheet.draft, empty);
+});
