@@ -27,6 +27,8 @@ export interface Conflict {
 export const conflict = signal<Conflict | null>(null);
 
 const PENDING = "metatne.pending.";
+const SHORTEST_WAIT = 1_000;
+const LONGEST_WAIT = 60_000;
 
 /** What goes on after a reload; not the past, which has a whole draft for every change. */
 interface Kept {
@@ -40,7 +42,10 @@ interface Kept {
 export class Sheet {
   readonly journal = signal<Journal>(journals.newJournal({} as Draft));
   readonly saved = signal<Saved | null>(null);
+  /** The server answers, but does not take what is queued. */
+  readonly isHeldUp = signal(false);
   private isRunning = false;
+  private wait = SHORTEST_WAIT; // before what a failing server did not take is sent again
   private stepping: Promise<void> | null = null; // an undo or redo that only the server knows
   private first: Draft;
   private isTooLarge = false; // to be kept in this tab
@@ -136,12 +141,21 @@ export class Sheet {
     try {
       while (this.journal.value.queue.length > 0 && conflict.value?.sheet !== this) await this.sendNext();
     } catch (error) {
-      this.journal.value = journals.notSent(this.journal.value);
-      sayError(error);
+      this.holdUp(error);
     } finally {
       this.isRunning = false;
       this.keep();
     }
+  }
+
+  private holdUp(error: unknown): void {
+    const wasHeldUp = this.isHeldUp.value;
+    this.journal.value = journals.notSent(this.journal.value);
+    this.isHeldUp.value = true;
+    if (!(error instanceof Refusal && error.status >= 500)) return sayError(error);
+    if (!wasHeldUp) say(`Not saved yet, it is tried again: ${error.message}`, { isError: true });
+    setTimeout(() => void this.run(), this.wait);
+    this.wait = Math.min(2 * this.wait, LONGEST_WAIT);
   }
 
   private async step(name: "undo" | "redo"): Promise<void> {
@@ -195,15 +209,19 @@ export class Sheet {
             });
       this.acknowledge(project);
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof Refusal) || error.status >= 500) throw error;
       if (error.status === 409) await this.meet(error);
       else if (error.status === 404) this.startAgain();
-      else {
-        // Refused for what it says: it would be refused again, and later steps say all there is.
-        this.journal.value = journals.acknowledged(this.journal.value);
-        sayError(error);
-      }
+      else this.giveUp(error, saved.content);
     }
+  }
+
+  /** Refused for what it says: it would be refused again. Later steps may say something better. */
+  private giveUp(error: Refusal, content: Draft): void {
+    const { now, queue } = this.journal.value;
+    this.journal.value = queue.length > 1 ? journals.settled(content, now) : journals.refused(content, now);
+    if (this.journal.value.queue.length === 0) this.isHeldUp.value = false;
+    say(`Not saved: ${error.message}`, { isError: true });
   }
 
   private async meet(error: Refusal): Promise<void> {
@@ -234,9 +252,11 @@ export class Sheet {
   }
 
   private adopt(project: Project, journal: Journal): void {
+    this.wait = SHORTEST_WAIT;
     batch(() => {
       this.saved.value = savedOf(project);
       this.journal.value = journal;
+      this.isHeldUp.value = false;
     });
     this.keep();
   }

@@ -96,3 +96,45 @@ test("two undos before this tab's time are two undos", async () => {
   assert.deepEqual(calls.map(({ body }) => body["version"]), [5, 6]);
   assert.deepEqual(sheet.draft, empty);
 });
+
+test("what a failing server did not take is sent again", async () => {
+  let numFailed = 0;
+  const calls = serve((call) => (numFailed++ === 0 ? reply({}, 500) : put(call)));
+  const sheet = Sheet.of(project(empty, 1));
+  sheet.change(one);
+  await until(() => sheet.isHeldUp.value);
+  assert.equal(sheet.journal.value.queue.length, 1);
+  assert.equal(storage.kept.size, 1);
+  await until(isIdle(sheet));
+  assert.equal(calls.length, 2);
+  assert.deepEqual(sheet.saved.value!.content, one);
+  assert.equal(sheet.isHeldUp.value, false);
+});
+
+for (const status of [403, 413, 422])
+  test(`a change refused with ${status} is said not to be saved, and is no step of the history`, async () => {
+    serve((call) => ((call.body["positives"] as string[]).includes("b") ? reply({}, status) : put(call)));
+    const sheet = Sheet.of(project(empty, 1, { can_undo: false }));
+    sheet.change(one);
+    await until(isIdle(sheet));
+    sheet.change(two);
+    await until(isIdle(sheet));
+    assert.deepEqual(sheet.draft, one);
+    assert.match(notice.value!.text, /^Not saved: /);
+    assert.equal(sheet.journal.value.past.length, 0); // the server's undo goes on from here
+    await sheet.redo();
+    assert.deepEqual(sheet.draft, two);
+    await until(isIdle(sheet));
+    assert.deepEqual(sheet.draft, one);
+  });
+
+test("a change on top of a refused one is sent", async () => {
+  const calls = serve((call) => (call.body["notes"] === "no" ? reply({}, 422) : put(call)));
+  const sheet = Sheet.of(project(empty, 1));
+  sheet.change({ ...one, notes: "no" });
+  sheet.change(two);
+  await until(isIdle(sheet));
+  assert.equal(calls.length, 2);
+  assert.deepEqual(sheet.saved.value!.content, two);
+  assert.deepEqual(sheet.draft, two);
+});

@@ -106,3 +106,9 @@ export const acknowledged = (journal: Journal): Journal => ({
 export function settled(theirs: Draft, decided: Draft): Journal {
   return change(newJournal(theirs), decided);
 }
+
+/** The server will not have it: back to what it has; a redo tries once more. */
+export const refused = (saved: Draft, now: Draft): Journal => ({
+  ...newJournal(saved),
+  future: sameDraft(saved, now) ? [] : [{ draft: now, isOnServer: false }],
+});
