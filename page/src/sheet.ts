@@ -5,7 +5,7 @@ import type { Project } from "./contract";
 import type { Draft } from "./logic/draft";
 import { contentOf, sameDraft } from "./logic/draft";
 import * as journals from "./logic/journal";
-import type { Journal } from "./logic/journal";
+import type { Journal, Step } from "./logic/journal";
 import { readJson, writeJson } from "./logic/json";
 import { merge } from "./logic/merge";
 import { say, sayError } from "./notice";
@@ -72,9 +72,11 @@ export class Sheet {
       try {
         const text = sessionStorage.getItem(slot)!;
         const { model, saved, journal, first } = readJson(text) as Kept;
+        const isTold = journal.queue.every((step) => step.draft); // not by older versions of the page
+        const queue: Step[] = isTold ? journal.queue : [{ kind: "put", draft: journal.now }];
         const sheet = new Sheet(model, first ?? journal.now, saved, slot);
         const base = saved?.content ?? sheet.first;
-        sheet.journal.value = journals.resumed(base, journal.now, journal.queue);
+        sheet.journal.value = journals.resumed(base, journal.now, queue);
         return [sheet];
       } catch {
         sessionStorage.removeItem(slot); // of another version of the page
@@ -228,9 +230,8 @@ export class Sheet {
     const said = (error.body as { theirs?: Project } | null)?.theirs;
     const theirs = said ?? (await ask<Project>(`/projects/${this.saved.value!.id}`));
     const step = this.journal.value.queue[0]!;
-    const wanted = step.kind === "put" ? step.draft : this.draft;
     // The answer to an earlier try was lost on its way: what we wanted is already there.
-    if (sameDraft(contentOf(theirs), wanted)) return this.acknowledge(theirs);
+    if (sameDraft(contentOf(theirs), step.draft)) return this.acknowledge(theirs);
     this.journal.value = journals.notSent(this.journal.value);
     conflict.value = { sheet: this, theirs };
   }

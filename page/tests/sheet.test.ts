@@ -6,7 +6,7 @@ import type { Project } from "../src/contract";
 import type { Draft } from "../src/logic/draft";
 import { contentOf } from "../src/logic/draft";
 import { notice } from "../src/notice";
-import { Sheet } from "../src/sheet";
+import { Sheet, conflict } from "../src/sheet";
 import { draftOf } from "./draft";
 
 const project = (draft: Draft, version: number, more: Partial<Project> = {}): Project => ({
@@ -137,4 +137,23 @@ test("a change on top of a refused one is sent", async () => {
   assert.equal(calls.length, 2);
   assert.deepEqual(sheet.saved.value!.content, two);
   assert.deepEqual(sheet.draft, two);
+});
+
+test("an undo whose answer was lost is no conflict with oneself", async () => {
+  let isLost = true;
+  const calls = serve((call) => {
+    if (call.method === "PUT") return put(call);
+    if (!isLost) return reply({ theirs: project(empty, 3) }, 409); // it was undone, unheard
+    isLost = false;
+    throw new TypeError("Failed to fetch");
+  });
+  const sheet = Sheet.of(project(empty, 1));
+  sheet.change(one);
+  await until(isIdle(sheet));
+  await sheet.undo();
+  sheet.change(three); // is queued behind the undo
+  await until(isIdle(sheet));
+  assert.equal(conflict.value, null);
+  assert.equal(calls.at(-1)!.body["version"], 3);
+  assert.deepEqual(sheet.saved.value!.content, three);
 });

@@ -6,7 +6,11 @@
 import type { Draft } from "./draft";
 import { sameDraft } from "./draft";
 
-export type Step = { kind: "put"; draft: Draft } | { kind: "undo" } | { kind: "redo" };
+export interface Step {
+  kind: "put" | "undo" | "redo";
+  /** What the project is after it. */
+  draft: Draft;
+}
 
 export interface Undone {
   draft: Draft;
@@ -69,7 +73,7 @@ export function undo(journal: Journal): Journal | null {
     now: before,
     past: journal.past.slice(0, -1),
     future: [...journal.future, { draft: journal.now, isOnServer: last?.kind !== "put" }],
-    queue: takesBack ? journal.queue.slice(0, -1) : [...journal.queue, { kind: "undo" }],
+    queue: takesBack ? journal.queue.slice(0, -1) : [...journal.queue, { kind: "undo", draft: before }],
   };
 }
 
@@ -82,7 +86,7 @@ export function redo(journal: Journal): Journal | null {
   if (next.isOnServer && takeable(journal)?.kind === "undo")
     return { ...moved, future: rest, queue: journal.queue.slice(0, -1) };
   if (next.isOnServer)
-    return { ...moved, future: rest, queue: [...journal.queue, { kind: "redo" }] };
+    return { ...moved, future: rest, queue: [...journal.queue, { kind: "redo", draft: next.draft }] };
   // A new version makes the server forget what could be done again.
   const forgotten = rest.map((undone) => ({ ...undone, isOnServer: false }));
   return {
