@@ -1,6 +1,7 @@
 // A project that is open: its journal, and the one who carries the journal to the server.
 import { batch, signal } from "@preact/signals";
-import { Refusal, ask } from "./api";
+import { Lost, Refusal, ask } from "./api";
+import { whenBack } from "./connection";
 import type { Project } from "./contract";
 import type { Draft } from "./logic/draft";
 import { contentOf, sameDraft } from "./logic/draft";
@@ -113,11 +114,32 @@ export class Sheet {
 
   /** Makes a project of a draft that has not been one. */
   async create(): Promise<Saved> {
-    const body = { ...this.first, model: this.model };
-    const project = await ask<Project>("/projects", { method: "POST", body });
+    const since = Date.now() - 60_000; // two clocks are not the same
+    let project: Project | undefined;
+    while (project === undefined) {
+      try {
+        const body = { ...this.first, model: this.model };
+        project = await ask<Project>("/projects", { method: "POST", body, isOnce: true });
+      } catch (error) {
+        if (!(error instanceof Lost)) throw error;
+        await whenBack();
+        project = await this.findMade(since); // only the answer may have been lost
+      }
+    }
     const saved = savedOf(project);
     this.saved.value = saved;
     return saved;
+  }
+
+  private async findMade(since: number): Promise<Project | undefined> {
+    const { projects } = await ask<{ projects: Project[] }>("/projects?deleted=false");
+    return projects.find(
+      (project) =>
+        project.version === 1 &&
+        project.model === this.model &&
+        Date.parse(project.created) >= since &&
+        sameDraft(contentOf(project), this.first),
+    );
   }
 
   /** Takes what the server has, when this tab has nothing to say against it. */

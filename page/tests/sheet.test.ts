@@ -157,3 +157,23 @@ test("an undo whose answer was lost is no conflict with oneself", async () => {
   assert.equal(calls.at(-1)!.body["version"], 3);
   assert.deepEqual(sheet.saved.value!.content, three);
 });
+
+for (const isMade of [true, false])
+  test(`a project is made once, though the answer was lost: ${isMade ? "made" : "not made"}`, async () => {
+    let isLost = true;
+    const old = project(empty, 1, { id: "old", created: "2020-01-01T00:00:00Z" });
+    const others = [old, project(one, 1, { id: "other" }), project(empty, 2, { id: "changed" })];
+    const calls = serve((call) => {
+      if (call.method === "PUT") return put(call);
+      if (call.method === "GET") return reply({ projects: isMade ? [...others, project(empty, 1)] : others });
+      if (!isLost) return reply(project(empty, 1), 201);
+      isLost = false;
+      throw new TypeError("Failed to fetch");
+    });
+    const sheet = new Sheet("town", empty);
+    sheet.change(one);
+    await until(isIdle(sheet));
+    const again = isMade ? [] : ["POST /projects"];
+    assert.deepEqual(kinds(calls), ["POST /projects", "GET /projects?deleted=false", ...again, "PUT /projects/p1"]);
+    assert.deepEqual(sheet.saved.value!.content, one);
+  });
