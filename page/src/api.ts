@@ -89,9 +89,11 @@ async function waiting<T>(request: Request, attempt: () => Promise<T>): Promise<
       } catch (error) {
         if (request.abort?.aborted) throw error;
         if (isGone(error)) {
-          const back = whenBack(request.abort);
-          if (request.isOnce) throw new Lost();
-          await back;
+          if (request.isOnce) {
+            void whenBack(); // so that it is said
+            throw new Lost();
+          }
+          await whenBack(request.abort);
         } else if (error instanceof Refusal && error.status === 401) await askForToken(header);
         else if (error instanceof Busy) {
           if (!isPutOff) numPutOff.value += 1;
@@ -113,7 +115,7 @@ class Busy extends Refusal {
 const isGone = (error: unknown): boolean =>
   error instanceof Lost || (error instanceof Refusal && [502, 504].includes(error.status));
 
-/** What fetch and its streams throw without a server is what a mistake of ours throws: only here the former. */
+/** Without a server fetch and its streams throw what our own mistakes throw as well; here it is told apart. */
 async function reach<T>(talk: () => Promise<T>): Promise<T> {
   try {
     return await talk();
