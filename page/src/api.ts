@@ -17,19 +17,31 @@ export class Refusal extends Error {
   }
 }
 
+/** The server was out of reach, or went away before it had answered. */
+export class Lost extends Error {
+  constructor() {
+    super("The server did not answer. Look whether it has taken this before you try again.");
+  }
+}
+
 export interface Request {
   method?: "GET" | "POST" | "PUT" | "DELETE";
   body?: unknown;
   text?: string; // sent as CSV instead of JSON
   accept?: string;
   abort?: AbortSignal | undefined;
+  /** Done twice it would be there twice: it throws Lost instead of being asked again. */
+  isOnce?: boolean;
 }
 
 /** How many requests the server has put off: it has too much to do, or still loads its models. */
 export const numPutOff = signal(0);
 
 export async function ask<T>(path: string, request: Request = {}): Promise<T> {
-  return waiting(request, async () => readJson(await (await send(path, request)).text()) as T);
+  return waiting(request, async () => {
+    const response = await send(path, request);
+    return readJson(await reach(() => response.text())) as T;
+  });
 }
 
 export async function askFile(path: string, request: Request): Promise<{ blob: Blob; name: string }> {
@@ -37,7 +49,7 @@ export async function askFile(path: string, request: Request): Promise<{ blob: B
     const response = await send(path, request);
     const said = response.headers.get("Content-Disposition") ?? "";
     const name = /filename="?([^";]+)"?/.exec(said)?.[1] ?? "ranking";
-    return { blob: await response.blob(), name };
+    return { blob: await reach(() => response.blob()), name };
   });
 }
 
@@ -51,13 +63,13 @@ export async function askRanking(
   return waiting(request, async () => {
     const response = await send(path, { ...request, accept: "text/event-stream" });
     if (!response.headers.get("Content-Type")?.startsWith("text/event-stream"))
-      return readJson(await response.text()) as Ranking;
+      return readJson(await reach(() => response.text())) as Ranking;
     const reader = new EventReader();
     const decoder = new TextDecoder();
     const stream = response.body!.getReader();
     for (;;) {
-      const { done, value } = await stream.read();
-      if (done) throw new TypeError("the stream ended before its result"); // as a lost server
+      const { done, value } = await reach(() => stream.read());
+      if (done) throw new Lost(); // the stream ended before its result
       for (const event of reader.read(decoder.decode(value, { stream: true }))) {
         if (event.name === "progress") onProgress(readJson(event.data) as Progress);
         else if (event.name === "result") return readJson(event.data) as Ranking;
@@ -76,8 +88,13 @@ async function waiting<T>(request: Request, attempt: () => Promise<T>): Promise<
         return await attempt();
       } catch (error) {
         if (request.abort?.aborted) throw error;
-        if (isGone(error)) await whenBack(request.abort);
-        else if (error instanceof Refusal && error.status === 401) await askForToken(header);
+        if (isGone(error)) {
+          if (request.isOnce) {
+            void whenBack(); // so that it is said
+            throw new Lost();
+          }
+          await whenBack(request.abort);
+        } else if (error instanceof Refusal && error.status === 401) await askForToken(header);
         else if (error instanceof Busy) {
           if (!isPutOff) numPutOff.value += 1;
           isPutOff = true;
@@ -96,7 +113,16 @@ class Busy extends Refusal {
 }
 
 const isGone = (error: unknown): boolean =>
-  error instanceof TypeError || (error instanceof Refusal && [502, 504].includes(error.status));
+  error instanceof Lost || (error instanceof Refusal && [502, 504].includes(error.status));
+
+/** Without a server fetch and its streams throw what our own mistakes throw as well; here it is told apart. */
+async function reach<T>(talk: () => Promise<T>): Promise<T> {
+  try {
+    return await talk();
+  } catch (error) {
+    throw error instanceof TypeError ? new Lost() : error;
+  }
+}
 
 async function send(path: string, request: Request): Promise<Response> {
   const headers: Record<string, string> = {
@@ -112,13 +138,13 @@ async function send(path: string, request: Request): Promise<Response> {
     headers["Content-Type"] = "application/json";
     init.body = writeJson(request.body);
   }
-  const response = await fetch(`/api/v1${path}`, init);
+  const response = await reach(() => fetch(`/api/v1${path}`, init));
   if (response.ok) return response;
   throw await toRefusal(response);
 }
 
 async function toRefusal(response: Response): Promise<Refusal> {
-  const text = await response.text();
+  const text = await reach(() => response.text());
   let body: unknown = null;
   try {
     body = readJson(text);

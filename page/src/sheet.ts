@@ -1,12 +1,14 @@
 // A project that is open: its journal, and the one who carries the journal to the server.
 import { batch, signal } from "@preact/signals";
-import { Refusal, ask } from "./api";
+import { Lost, Refusal, ask } from "./api";
+import { whenBack } from "./connection";
 import type { Project } from "./contract";
 import type { Draft } from "./logic/draft";
 import { contentOf, sameDraft } from "./logic/draft";
 import * as journals from "./logic/journal";
-import type { Journal } from "./logic/journal";
+import type { Journal, Step } from "./logic/journal";
 import { readJson, writeJson } from "./logic/json";
+import { merge } from "./logic/merge";
 import { say, sayError } from "./notice";
 
 export interface Saved {
@@ -26,11 +28,28 @@ export interface Conflict {
 export const conflict = signal<Conflict | null>(null);
 
 const PENDING = "metatne.pending.";
+const SHORTEST_WAIT = 1_000;
+const LONGEST_WAIT = 60_000;
+
+/** What goes on after a reload; not the past, which has a whole draft for every change. */
+interface Kept {
+  model: string;
+  saved: Saved | null;
+  journal: Pick<Journal, "now" | "queue">;
+  /** What a project that has not been one starts from. */
+  first?: Draft;
+}
 
 export class Sheet {
   readonly journal = signal<Journal>(journals.newJournal({} as Draft));
   readonly saved = signal<Saved | null>(null);
+  /** The server answers, but does not take what is queued. */
+  readonly isHeldUp = signal(false);
   private isRunning = false;
+  private wait = SHORTEST_WAIT; // before what a failing server did not take is sent again
+  private stepping: Promise<void> | null = null; // an undo or redo that only the server knows
+  private first: Draft;
+  private isTooLarge = false; // to be kept in this tab
 
   constructor(
     readonly model: string,
@@ -40,6 +59,7 @@ export class Sheet {
   ) {
     this.journal.value = journals.newJournal(draft);
     this.saved.value = saved;
+    this.first = draft;
   }
 
   static of(project: Project): Sheet {
@@ -52,9 +72,12 @@ export class Sheet {
     return slots.flatMap((slot) => {
       try {
         const text = sessionStorage.getItem(slot)!;
-        const kept = readJson(text) as { model: string; journal: Journal; saved: Saved | null };
-        const sheet = new Sheet(kept.model, kept.journal.now, kept.saved, slot);
-        sheet.journal.value = journals.notSent(kept.journal);
+        const { model, saved, journal, first } = readJson(text) as Kept;
+        const isTold = journal.queue.every((step) => step.draft); // not by older versions of the page
+        const queue: Step[] = isTold ? journal.queue : [{ kind: "put", draft: journal.now }];
+        const sheet = new Sheet(model, first ?? journal.now, saved, slot);
+        const base = saved?.content ?? sheet.first;
+        sheet.journal.value = journals.resumed(base, journal.now, queue);
         return [sheet];
       } catch {
         sessionStorage.removeItem(slot); // of another version of the page
@@ -82,21 +105,41 @@ export class Sheet {
   }
 
   async undo(): Promise<void> {
-    await this.step("undo", journals.undo(this.journal.value), this.canUndo);
+    await this.step("undo");
   }
 
   async redo(): Promise<void> {
-    await this.step("redo", journals.redo(this.journal.value), this.canRedo);
+    await this.step("redo");
   }
 
   /** Makes a project of a draft that has not been one. */
   async create(): Promise<Saved> {
-    const first = this.journal.value.past[0] ?? this.draft;
-    const body = { ...first, model: this.model };
-    const project = await ask<Project>("/projects", { method: "POST", body });
+    const since = Date.now() - 60_000; // two clocks are not the same
+    let project: Project | undefined;
+    while (project === undefined) {
+      try {
+        const body = { ...this.first, model: this.model };
+        project = await ask<Project>("/projects", { method: "POST", body, isOnce: true });
+      } catch (error) {
+        if (!(error instanceof Lost)) throw error;
+        await whenBack();
+        project = await this.findMade(since); // only the answer may have been lost
+      }
+    }
     const saved = savedOf(project);
     this.saved.value = saved;
     return saved;
+  }
+
+  private async findMade(since: number): Promise<Project | undefined> {
+    const { projects } = await ask<{ projects: Project[] }>("/projects?deleted=false");
+    return projects.find(
+      (project) =>
+        project.version === 1 &&
+        project.model === this.model &&
+        Date.parse(project.created) >= since &&
+        sameDraft(contentOf(project), this.first),
+    );
   }
 
   /** Takes what the server has, when this tab has nothing to say against it. */
@@ -104,7 +147,7 @@ export class Sheet {
     const saved = this.saved.value;
     if (saved === null || this.journal.value.queue.length > 0) return;
     const project = await ask<Project>(`/projects/${saved.id}`);
-    if (this.journal.value.queue.length > 0 || this.saved.value?.version === project.version) return;
+    if (this.journal.value.queue.length > 0 || project.version <= this.saved.value!.version) return;
     this.adopt(project, journals.newJournal(contentOf(project)));
     say("This project was changed elsewhere; you now see the newest version.");
   }
@@ -122,26 +165,53 @@ export class Sheet {
     try {
       while (this.journal.value.queue.length > 0 && conflict.value?.sheet !== this) await this.sendNext();
     } catch (error) {
-      this.journal.value = journals.notSent(this.journal.value);
-      sayError(error);
+      this.holdUp(error);
     } finally {
       this.isRunning = false;
       this.keep();
     }
   }
 
-  private async step(name: "undo" | "redo", next: Journal | null, isPossible: boolean): Promise<void> {
-    const saved = this.saved.value;
+  private holdUp(error: unknown): void {
+    const wasHeldUp = this.isHeldUp.value;
+    this.journal.value = journals.notSent(this.journal.value);
+    this.isHeldUp.value = true;
+    if (!(error instanceof Refusal && error.status >= 500)) return sayError(error);
+    if (!wasHeldUp) say(`Not saved yet, it is tried again: ${error.message}`, { isError: true });
+    setTimeout(() => void this.run(), this.wait);
+    this.wait = Math.min(2 * this.wait, LONGEST_WAIT);
+  }
+
+  private async step(name: "undo" | "redo"): Promise<void> {
+    const next = journals[name](this.journal.value);
     if (next !== null) return this.put(next);
-    if (!isPossible || saved === null) return say(`There is nothing to ${name}.`);
-    // Before this tab's time: only the server knows.
+    if (this.stepping !== null) {
+      await this.stepping;
+      return this.step(name);
+    }
+    const isPossible = name === "undo" ? this.canUndo : this.canRedo;
+    if (!isPossible || this.saved.value === null) return say(`There is nothing to ${name}.`);
+    this.stepping = this.stepOnServer(name, this.saved.value);
+    await this.stepping;
+  }
+
+  /** A step before this tab's time. What is changed meanwhile waits, and goes on top of it. */
+  private async stepOnServer(name: "undo" | "redo", saved: Saved): Promise<void> {
+    this.isRunning = true;
     try {
       const body = { version: saved.version };
       const project = await ask<Project>(`/projects/${saved.id}/${name}`, { method: "POST", body });
-      this.adopt(project, journals.newJournal(contentOf(project)));
+      const theirs = contentOf(project);
+      const { now, queue } = this.journal.value;
+      const draft = queue.length === 0 ? theirs : merge(saved.content, now, theirs).draft;
+      this.adopt(project, journals.settled(theirs, draft));
     } catch (error) {
-      if (error instanceof Refusal && error.status === 409) await this.refresh();
+      if (error instanceof Refusal && error.status === 409) await this.refresh().catch(sayError);
       else sayError(error);
+    } finally {
+      this.isRunning = false;
+      this.stepping = null;
+      void this.run();
     }
   }
 
@@ -163,24 +233,27 @@ export class Sheet {
             });
       this.acknowledge(project);
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof Refusal) || error.status >= 500) throw error;
       if (error.status === 409) await this.meet(error);
       else if (error.status === 404) this.startAgain();
-      else {
-        // Refused for what it says: it would be refused again, and later steps say all there is.
-        this.journal.value = journals.acknowledged(this.journal.value);
-        sayError(error);
-      }
+      else this.giveUp(error, saved.content);
     }
+  }
+
+  /** Refused for what it says: it would be refused again. Later steps may say something better. */
+  private giveUp(error: Refusal, content: Draft): void {
+    const { now, queue } = this.journal.value;
+    this.journal.value = queue.length > 1 ? journals.settled(content, now) : journals.refused(content, now);
+    if (this.journal.value.queue.length === 0) this.isHeldUp.value = false;
+    say(`Not saved: ${error.message}`, { isError: true });
   }
 
   private async meet(error: Refusal): Promise<void> {
     const said = (error.body as { theirs?: Project } | null)?.theirs;
     const theirs = said ?? (await ask<Project>(`/projects/${this.saved.value!.id}`));
     const step = this.journal.value.queue[0]!;
-    const wanted = step.kind === "put" ? step.draft : this.draft;
     // The answer to an earlier try was lost on its way: what we wanted is already there.
-    if (sameDraft(contentOf(theirs), wanted)) return this.acknowledge(theirs);
+    if (sameDraft(contentOf(theirs), step.draft)) return this.acknowledge(theirs);
     this.journal.value = journals.notSent(this.journal.value);
     conflict.value = { sheet: this, theirs };
   }
@@ -196,30 +269,60 @@ export class Sheet {
   private startAgain(): void {
     this.saved.value = null;
     const { now } = this.journal.value;
+    this.first = now;
     this.journal.value = { ...journals.newJournal(now), queue: [{ kind: "put", draft: now }] };
     say("The project was no longer there; it is saved again as a new one.");
   }
 
   private adopt(project: Project, journal: Journal): void {
+    this.wait = SHORTEST_WAIT;
     batch(() => {
       this.saved.value = savedOf(project);
       this.journal.value = journal;
+      this.isHeldUp.value = false;
     });
     this.keep();
   }
 
   private put(journal: Journal): void {
     this.journal.value = journal;
+    void this.run(); // before it is kept: what is on its way is safe, whatever this tab can hold
     this.keep();
-    void this.run();
   }
 
   /** What is not saved yet outlives a reload. */
   private keep(): void {
-    const journal = this.journal.value;
-    if (journal.queue.length === 0) return sessionStorage.removeItem(this.slot);
-    const kept = { model: this.model, journal, saved: this.saved.value };
-    sessionStorage.setItem(this.slot, writeJson(kept));
+    const { now, queue } = this.journal.value;
+    if (queue.length === 0) {
+      this.isTooLarge = false;
+      return forget(this.slot);
+    }
+    const saved = this.saved.value;
+    const kept: Kept = { model: this.model, saved, journal: { now, queue } };
+    if (saved === null) kept.first = this.first;
+    // Where there is no room for every step, there may be for what they come to.
+    const short: Kept = { ...kept, journal: { now, queue: [{ kind: "put", draft: now }] } };
+    if (hold(this.slot, kept) || hold(this.slot, short)) return;
+    forget(this.slot); // an older state would be taken for the newest
+    if (!this.isTooLarge) say("Too large to be kept in this tab: do not close it before it is saved.");
+    this.isTooLarge = true;
+  }
+}
+
+function hold(slot: string, kept: Kept): boolean {
+  try {
+    sessionStorage.setItem(slot, writeJson(kept));
+    return true;
+  } catch {
+    return false; // full or forbidden
+  }
+}
+
+function forget(slot: string): void {
+  try {
+    sessionStorage.removeItem(slot);
+  } catch {
+    // Forbidden: then nothing was kept.
   }
 }
 

@@ -80,6 +80,7 @@ test("whatever is done in whatever order, the server ends with the same content"
     const server = new Server([empty]);
     const answer = () => {
       server.take(journal.queue[0]!);
+      assert.ok(sameDraft(server.now, journal.queue[0]!.draft));
       journal = acknowledged(journal);
     };
     for (let move = 0; move < 14; move++) {

@@ -6,7 +6,11 @@
 import type { Draft } from "./draft";
 import { sameDraft } from "./draft";
 
-export type Step = { kind: "put"; draft: Draft } | { kind: "undo" } | { kind: "redo" };
+export interface Step {
+  kind: "put" | "undo" | "redo";
+  /** What the project is after it. */
+  draft: Draft;
+}
 
 export interface Undone {
   draft: Draft;
@@ -31,6 +35,19 @@ export const newJournal = (now: Draft): Journal => ({
   isSending: false,
 });
 
+/** How many steps this tab can take back by itself; the server knows the ones before. */
+export const LONGEST_PAST = 100;
+
+const withPast = (journal: Journal): Draft[] => [...journal.past, journal.now].slice(-LONGEST_PAST);
+
+/** After a reload: `base` is what the server has, and changes alone tell what lay between. */
+export function resumed(base: Draft, now: Draft, queue: Step[]): Journal {
+  const changes = queue.flatMap((step) => (step.kind === "put" ? [step.draft] : []));
+  const isTold = changes.length === queue.length && queue.length > 0;
+  const past = isTold ? [base, ...changes.slice(0, -1)].slice(-LONGEST_PAST) : [];
+  return { ...newJournal(now), past, queue };
+}
+
 const takeable = (journal: Journal): Step | undefined =>
   journal.queue.length > (journal.isSending ? 1 : 0) ? journal.queue.at(-1) : undefined;
 
@@ -39,7 +56,7 @@ export function change(journal: Journal, draft: Draft): Journal {
   return {
     ...journal,
     now: draft,
-    past: [...journal.past, journal.now],
+    past: withPast(journal),
     future: [],
     queue: [...journal.queue, { kind: "put", draft }],
   };
@@ -56,7 +73,7 @@ export function undo(journal: Journal): Journal | null {
     now: before,
     past: journal.past.slice(0, -1),
     future: [...journal.future, { draft: journal.now, isOnServer: last?.kind !== "put" }],
-    queue: takesBack ? journal.queue.slice(0, -1) : [...journal.queue, { kind: "undo" }],
+    queue: takesBack ? journal.queue.slice(0, -1) : [...journal.queue, { kind: "undo", draft: before }],
   };
 }
 
@@ -64,12 +81,12 @@ export function redo(journal: Journal): Journal | null {
   const next = journal.future.at(-1);
   if (next === undefined) return null;
   const rest = journal.future.slice(0, -1);
-  const moved = { ...journal, now: next.draft, past: [...journal.past, journal.now] };
+  const moved = { ...journal, now: next.draft, past: withPast(journal) };
   // Not for a change that was never sent: an undo at the queue's end is then an earlier one.
   if (next.isOnServer && takeable(journal)?.kind === "undo")
     return { ...moved, future: rest, queue: journal.queue.slice(0, -1) };
   if (next.isOnServer)
-    return { ...moved, future: rest, queue: [...journal.queue, { kind: "redo" }] };
+    return { ...moved, future: rest, queue: [...journal.queue, { kind: "redo", draft: next.draft }] };
   // A new version makes the server forget what could be done again.
   const forgotten = rest.map((undone) => ({ ...undone, isOnServer: false }));
   return {
@@ -93,3 +110,9 @@ export const acknowledged = (journal: Journal): Journal => ({
 export function settled(theirs: Draft, decided: Draft): Journal {
   return change(newJournal(theirs), decided);
 }
+
+/** The server will not have it: back to what it has; a redo tries once more. */
+export const refused = (saved: Draft, now: Draft): Journal => ({
+  ...newJournal(saved),
+  future: sameDraft(saved, now) ? [] : [{ draft: now, isOnServer: false }],
+});

@@ -8,9 +8,13 @@ const exact: Reviver = (_key, value, context) => {
   return source !== undefined && /^-?\d+$/.test(source) ? BigInt(source) : value;
 };
 
+/** Sixteen digits that are not the decimals of a number: almost every probability has as many. */
+export const hasLargeInteger = (text: string): boolean => /(?:^|[^\d.])\d{16}/.test(text);
+
 /** Reading with a reviver is slow, and almost no answer needs it. */
 export function readJson(text: string): unknown {
-  return /\d{16}/.test(text) ? JSON.parse(text, exact as (k: string, v: unknown) => unknown) : JSON.parse(text);
+  const reviver = exact as (key: string, value: unknown) => unknown;
+  return hasLargeInteger(text) ? JSON.parse(text, reviver) : JSON.parse(text);
 }
 
 const raw = (JSON as unknown as { rawJSON?: (text: string) => unknown }).rawJSON;

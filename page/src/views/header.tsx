@@ -87,7 +87,7 @@ function Saving() {
   if (open === null) return null;
   const isPending = open.journal.value.queue.length > 0;
   const text =
-    isPending && lost.value
+    isPending && (lost.value || open.isHeldUp.value)
       ? "Kept in this tab"
       : isPending
         ? "Saving…"

@@ -258,7 +258,8 @@ function Import({ onDone }: { onDone: (project: Project) => void }) {
     const query = new URLSearchParams({ name, model: sheet.value!.model });
     try {
       const text = await file.text();
-      const project = await ask<Project>(`/projects/import?${query}`, { method: "POST", text });
+      const request = { method: "POST" as const, text, isOnce: true };
+      const project = await ask<Project>(`/projects/import?${query}`, request);
       say(`${nouns(project.positives.length + project.negatives.length, "mark")} imported`);
       onDone(project);
     } catch (error) {

@@ -1,0 +1,33 @@
+import { reply, serve } from "./browser"; // first: it makes the globals that the others need
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Lost, ask } from "../src/api";
+
+const lost = (): Promise<Response> => Promise.reject(new TypeError("Failed to fetch"));
+
+test("what is lost is asked again", async () => {
+  let isLost = true;
+  const calls = serve(() => {
+    if (!isLost) return reply({ models: [] });
+    isLost = false;
+    return lost();
+  });
+  assert.deepEqual(await ask("/models"), { models: [] });
+  assert.equal(calls.length, 2);
+});
+
+test("what must not be done twice is asked once", async () => {
+  for (const answer of [lost, () => reply({}, 504)]) {
+    const calls = serve(answer);
+    await assert.rejects(ask("/projects/import", { method: "POST", text: "", isOnce: true }), Lost);
+    assert.equal(calls.length, 1);
+  }
+});
+
+test("a mistake of ours is not taken for a lost server", async () => {
+  const calls = serve(() => reply({}));
+  const body: Record<string, unknown> = {};
+  body["itself"] = body; // JSON.stringify throws a TypeError
+  await assert.rejects(ask("/models", { method: "POST", body }), TypeError);
+  assert.equal(calls.length, 0);
+});
