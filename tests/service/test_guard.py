@@ -61,6 +61,7 @@ def test_with_the_token_all_is_told(locked: Server) -> None:
         ("http://evil.example", False),
         ("http://127.0.0.1:{port}.evil.example", False),
         ("null", False),
+        ("http://[bad", False),
     ],
 )
 def test_pages_elsewhere_cannot_write(
