@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import httpx
 import pytest
 
 from metatne.errors import InputError
+from metatne.graph.store import Graph
 from metatne.service.http import guard
 from metatne.service.http.request_log import JsonLines
 from metatne.service.http.server import Server, is_loopback, read_token
@@ -161,6 +163,19 @@ def test_until_models_are_loaded_it_is_not_ready(town: ServedModel, tmp_path: Pa
             assert response.headers["retry-after"] == "1"
         server.state.catalogue.add([town])
         assert http.get("/ready").status_code == 200
+
+
+@pytest.mark.parametrize("trouble", [InputError("no model"), RuntimeError("a mistake of ours")])
+def test_models_that_cannot_be_loaded_end_the_service(tmp_path: Path, trouble: Exception) -> None:
+    def graphs() -> list[Graph]:
+        raise trouble
+
+    server = Server(ServiceState.open(tmp_path), port=0, token=None)
+    late = threading.Timer(30, server.stop)  # where it goes on, the test fails and does not hang
+    late.start()
+    with pytest.raises(type(trouble), match=str(trouble)):
+        server.run([], graphs)
+    late.cancel()
 
 
 def test_a_slow_body_is_not_waited_for(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
