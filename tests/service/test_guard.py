@@ -135,6 +135,7 @@ def test_the_log_has_facts_and_no_secrets(locked: Server, caplog: pytest.LogCapt
 def test_figures_count_requests_by_route(http: httpx.Client) -> None:
     http.get("/api/v1/models/town/nodes")
     http.get("/a/path/of/strangers")
+    http.request("STRANGE", "/")
     text = http.get("/metrics").text
     for figure in (
         'metatne_requests_total{method="GET",route="/api/v1/models/{model}/nodes",status="200"}',
@@ -146,6 +147,8 @@ def test_figures_count_requests_by_route(http: httpx.Client) -> None:
     ):
         assert figure in text
     assert "strangers" not in text
+    assert 'method="other"' in text
+    assert "STRANGE" not in text
 
 
 def test_until_models_are_loaded_it_is_not_ready(town: ServedModel, tmp_path: Path) -> None:
