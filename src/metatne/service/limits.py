@@ -7,6 +7,9 @@ MAX_IMPORT_BYTES = 5 * 2**20
 BODY_SECONDS = 30.0
 """How long a client may take to send its body."""
 
+MAX_FIELDS = 50
+"""Fields that one body may have, known or not."""
+
 MAX_SUPPORTS = 10_000
 """Examples that a label project may have."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from metatne.service.limits import (
     MAX_ASKED_SUPPORTS,
     MAX_CANDIDATES,
     MAX_EGO_NODES,
     MAX_EGO_SHOWN,
+    MAX_FIELDS,
     MAX_ID_LENGTH,
     MAX_MAP_NODES,
     MAX_NAME_LENGTH,
@@ -27,8 +28,11 @@ NodeId = (
     | Annotated[StrictStr, Field(min_length=1, max_length=MAX_ID_LENGTH)]
 )
 Label = Annotated[StrictStr, Field(min_length=1, max_length=MAX_ID_LENGTH)]
-Supports = Annotated[list[NodeId], Field(max_length=MAX_ASKED_SUPPORTS)]
-StoredSupports = Annotated[list[NodeId], Field(max_length=MAX_SUPPORTS)]
+Nodes = Annotated[list[NodeId], Field(fail_fast=True)]
+"""The first bad one is told: to tell of all in a long list would take seconds."""
+
+Supports = Annotated[Nodes, Field(max_length=MAX_ASKED_SUPPORTS)]
+StoredSupports = Annotated[Nodes, Field(max_length=MAX_SUPPORTS)]
 Prior = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 Version = Annotated[StrictInt, Field(ge=1, le=INT64_END)]
 
@@ -37,6 +41,14 @@ class Body(BaseModel):
     """A body without fields that nobody knows: a misspelt one would be silently ignored."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_few_fields(cls, data: Any) -> Any:
+        """To tell of each that nobody knows would take seconds, too."""
+        if isinstance(data, dict) and len(data) > MAX_FIELDS:
+            raise ValueError(f"expected at most {MAX_FIELDS} fields, found {len(data):,}")
+        return data
 
 
 class Examples(Body):
@@ -81,7 +93,7 @@ class TableQuestion(PriorExamples):
     """Rank the nodes for the novel label."""
 
     candidates: Annotated[
-        Annotated[list[NodeId], Field(max_length=MAX_CANDIDATES)] | None,
+        Annotated[Nodes, Field(max_length=MAX_CANDIDATES)] | None,
         Field(description="Rank these nodes only; all that are no examples if null."),
     ] = None
     offset: Annotated[StrictInt, Field(ge=0, le=INT64_END, description="Rows to pass over.")] = 0
@@ -133,7 +145,7 @@ class SuggestQuestion(PriorExamples):
 class MapQuestion(PriorExamples):
     """Where the examples and these nodes lie, before and after the examples were given."""
 
-    nodes: Annotated[list[NodeId], Field(max_length=MAX_MAP_NODES)] = []
+    nodes: Annotated[Nodes, Field(max_length=MAX_MAP_NODES)] = []
 
 
 class EgoQuestion(Body):
@@ -143,7 +155,7 @@ class EgoQuestion(Body):
         json_schema_extra={"examples": [{"nodes": ["eve"], "positives": ["ann"], "max_nodes": 30}]}
     )
 
-    nodes: Annotated[list[NodeId], Field(min_length=1, max_length=MAX_EGO_NODES)]
+    nodes: Annotated[Nodes, Field(min_length=1, max_length=MAX_EGO_NODES)]
     positives: Supports = []
     negatives: Supports = []
     prior: Prior | None = None
