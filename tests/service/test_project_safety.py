@@ -196,7 +196,32 @@ def test_a_lock_held_for_long_is_no_mistake_of_the_user(
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(ServiceError, match="locked"):
         ProjectStore(database).create(a_content())
+    with pytest.raises(ServiceError, match="locked"):
+        ProjectDatabase(tmp_path)
     other.execute("ROLLBACK")
     other.close()
     assert ProjectStore(database).create(a_content()).version == 1
     database.close()
+
+
+def test_a_file_that_can_only_be_read_is_not_damaged(tmp_path: Path) -> None:
+    database = ProjectDatabase(tmp_path)
+    database._connection.execute("PRAGMA query_only = ON")
+    with pytest.raises(ServiceError, match="readonly"):
+        ProjectStore(database).create(a_content())
+    database.close()
+
+
+def test_a_missing_table_is_damage(tmp_path: Path) -> None:
+    database = ProjectDatabase(tmp_path)
+    database._connection.execute("DROP TABLE versions")
+    with pytest.raises(ProjectError, match="is damaged: no such table"):
+        ProjectStore(database).all()
+    database.close()
+
+
+def test_once_closed_it_says_that_the_service_stops(tmp_path: Path) -> None:
+    database = ProjectDatabase(tmp_path)
+    database.close()
+    with pytest.raises(ServiceError, match="the service is stopping"):
+        ProjectStore(database).all()
