@@ -42,6 +42,10 @@ JSON = {"Content-Type": "application/json"}
         ({"positives": ["\ud800"]}, (422, "bad_request", "positives[0]")),
         ({"positives": "person 20"}, (422, "bad_request", "positives")),
         ({"positives": ["x"] * 2_001}, (413, "too_large", "positives")),
+        (
+            {"positives": ["x"] * 1_000, "negatives": ["y"] * 1_001},
+            (413, "too_large", "negatives"),
+        ),
         ([1], (422, "bad_request", None)),
         ({}, (422, "bad_request", "positives")),
     ],
@@ -90,6 +94,11 @@ def test_a_body_that_is_no_question(
     http: httpx.Client, content: bytes, expected: tuple[int, str]
 ) -> None:
     assert error_of(http.post(RANK, content=content, headers=JSON))[:2] == expected
+
+
+def test_both_sides_of_a_project_are_counted(http: httpx.Client) -> None:
+    body = {"name": "x", "model": "numbers", "positives": [1] * 5_000, "negatives": [2] * 5_001}
+    assert error_of(http.post("/api/v1/projects", json=body)) == (413, "too_large", "negatives")
 
 
 def test_errors_of_the_framework_have_the_same_shape(http: httpx.Client) -> None:

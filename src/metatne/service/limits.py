@@ -11,10 +11,10 @@ MAX_FIELDS = 50
 """Fields that one body may have, known or not."""
 
 MAX_SUPPORTS = 10_000
-"""Examples that a label project may have."""
+"""Examples that a label project may have, of both sides together."""
 
 MAX_ASKED_SUPPORTS = 2_000
-"""Examples of one question: the closed form solves for all of them together, and its memory grows
+"""Examples of one question, of both sides together: the closed form solves for all of them together, and its memory grows
 with their square and its time with their cube."""
 
 MAX_TOP = 10_000

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from metatne.service.answers import Project
 from metatne.service.catalogue import Catalogue
+from metatne.service.limits import MAX_SUPPORTS
 from metatne.service.questions import NodeId, ProjectContent
 from metatne.service.refusals import Refusal
 from metatne.service.served_model import ServedModel
@@ -28,6 +29,13 @@ def checked_content(
     else:
         served = catalogue.find(content.model)
         known = {*before.positives, *before.negatives}
+    # Here and not in `ProjectContent`, so that what is stored stays readable whatever the limit is.
+    if (number := len(content.positives) + len(content.negatives)) > MAX_SUPPORTS:
+        raise Refusal(
+            "too_large",
+            f"expected at most {MAX_SUPPORTS:,} examples in all, found {number:,}",
+            field="negatives",
+        )
     sides: dict[str, list[NodeId]] = {}
     seen: dict[NodeId, str] = {}
     for field in ("positives", "negatives"):

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from metatne.service.limits import (
     MAX_ASKED_SUPPORTS,
@@ -32,6 +43,23 @@ Nodes = Annotated[list[NodeId], Field(fail_fast=True)]
 """The first bad one is told: to tell of all in a long list would take seconds."""
 
 Supports = Annotated[Nodes, Field(max_length=MAX_ASKED_SUPPORTS)]
+
+
+def _few_in_all(negatives: list[NodeId], info: ValidationInfo) -> list[NodeId]:
+    """The limit is one of both sides; which of them goes beyond it is the later one."""
+    found = len(info.data.get("positives", ())) + len(negatives)
+    if found > MAX_ASKED_SUPPORTS:
+        raise PydanticCustomError(
+            "too_long",
+            "expected at most {expected} examples in all, found {found}",
+            {"expected": f"{MAX_ASKED_SUPPORTS:,}", "found": f"{found:,}"},
+        )
+    return negatives
+
+
+OtherSupports = Annotated[Supports, AfterValidator(_few_in_all)]
+"""Negatives, which with the positives before them are not too many."""
+
 StoredSupports = Annotated[Nodes, Field(max_length=MAX_SUPPORTS)]
 Prior = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 Version = Annotated[StrictInt, Field(ge=1, le=INT64_END)]
@@ -60,7 +88,7 @@ class Examples(Body):
 
     positives: Annotated[Supports, Field(description="Nodes that hold the label, at least one.")]
     negatives: Annotated[
-        Supports,
+        OtherSupports,
         Field(description="Nodes that lack it; without any, nodes drawn at random stand in."),
     ] = []
 
@@ -157,7 +185,7 @@ class EgoQuestion(Body):
 
     nodes: Annotated[Nodes, Field(min_length=1, max_length=MAX_EGO_NODES)]
     positives: Supports = []
-    negatives: Supports = []
+    negatives: OtherSupports = []
     prior: Prior | None = None
     max_nodes: Annotated[StrictInt, Field(ge=1, le=MAX_EGO_SHOWN)] = 60
 
