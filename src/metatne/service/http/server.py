@@ -107,13 +107,14 @@ class Server:
         models: Sequence[Path],
         graphs: Callable[[], Sequence[Graph]] = lambda: (),
         *,
+        data_dir: Path | str | None = None,
         when_ready: Callable[[], None] = lambda: None,
     ) -> None:
         """Serve until SIGINT or SIGTERM; a model that cannot be loaded ends it with its error."""
 
         def load() -> None:
             try:
-                self.state.catalogue.load(models, graphs())
+                self.state.catalogue.load(models, graphs(), data_dir=data_dir)
             except BaseException as error:  # else it would say for ever that it is not ready
                 self._trouble = error
                 self.stop()
