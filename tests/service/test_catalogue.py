@@ -32,6 +32,10 @@ def test_a_graph_is_found_where_it_was_trained(town_model: Path) -> None:
         catalogue.get("twon")
 
 
+def test_the_first_to_ask_for_reasons_does_not_wait(town_model: Path) -> None:
+    assert "label_gaps" in vars(load_served("town", town_model).evidence)
+
+
 def test_a_graph_that_moved_can_be_given(
     town_model: Path, tmp_path: Path, graph: Graph, caplog: pytest.LogCaptureFixture
 ) -> None:

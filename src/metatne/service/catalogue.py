@@ -129,6 +129,8 @@ def load_served(
 def _warm_up(served: ServedModel) -> None:
     """Make now what the first question would make, and somebody would wait for."""
     served.card(0)
+    if served.is_evidence:
+        _ = served.evidence.label_gaps  # which reasons are told by
     if served.is_evidence and len(served.node_ids) > 2:
         first, second = np.arange(1), np.arange(1, 2)
         Ranking.of(Question(served, Support(first, second), None))
