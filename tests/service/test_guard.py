@@ -45,7 +45,7 @@ def test_without_the_token_nothing_is_told(locked: Server, header: str | None) -
             assert TOKEN not in response.text
         assert error_of(http.post(RANK, json=EXAMPLES))[0] == 401
         assert http.get("/health").status_code == http.get("/ready").status_code == 200
-        assert http.get("/").status_code in (200, 404)  # the page is what asks for the token
+        assert http.get("/").status_code == 200  # the page is what asks for the token
 
 
 def test_with_the_token_all_is_told(locked: Server) -> None:

@@ -235,8 +235,3 @@ class AtVersion(Body):
     """The version that was read, so that nobody's change is lost."""
 
     version: Version
-
-
-def plain(body: BaseModel) -> dict[str, Any]:
-    """The body as JSON has it."""
-    return body.model_dump(mode="json")
