@@ -14,8 +14,8 @@ MAX_SUPPORTS = 10_000
 """Examples that a label project may have, of both sides together."""
 
 MAX_ASKED_SUPPORTS = 2_000
-"""Examples of one question, of both sides together: the closed form solves for all of them together, and its memory grows
-with their square and its time with their cube."""
+"""Examples of one question, of both sides together: the closed form solves for all of them at once,
+and its memory grows with their square and its time with their cube."""
 
 MAX_TOP = 10_000
 MAX_QUERY_LENGTH = 200
