@@ -225,3 +225,16 @@ def test_once_closed_it_says_that_the_service_stops(tmp_path: Path) -> None:
     database.close()
     with pytest.raises(ServiceError, match="the service is stopping"):
         ProjectStore(database).all()
+
+
+def test_a_history_has_names_and_numbers_and_reads_no_damage(tmp_path: Path) -> None:
+    database = ProjectDatabase(tmp_path)
+    store = ProjectStore(database)
+    project = store.create(a_content('a "b" \x00 ü\u2028'))
+    (line,) = store.history(project.id).versions
+    assert (line.name, line.num_positives, line.num_negatives) == (project.name, 2, 0)
+    for body in ("{", "{}", "[]"):
+        database._connection.execute("UPDATE contents SET body = ?", (body,))
+        with pytest.raises(ProjectError, match="is damaged"):
+            store.history(project.id)
+    database.close()
