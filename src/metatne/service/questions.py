@@ -12,7 +12,6 @@ from pydantic import (
     StrictBool,
     StrictInt,
     StrictStr,
-    ValidationInfo,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -45,8 +44,9 @@ Nodes = Annotated[list[NodeId], Field(fail_fast=True)]
 Supports = Annotated[Nodes, Field(max_length=MAX_ASKED_SUPPORTS)]
 
 
-def _few_in_all(negatives: list[NodeId], info: ValidationInfo) -> list[NodeId]:
-    """The limit is one of both sides; which of them goes beyond it is the later one."""
+def _few_in_all(negatives: list[NodeId], info: Any) -> list[NodeId]:
+    """The limit is one of both sides, and the later one is that which goes beyond it."""
+    # `info` is pydantic's ValidationInfo, a protocol that cannot be checked at run time.
     found = len(info.data.get("positives", ())) + len(negatives)
     if found > MAX_ASKED_SUPPORTS:
         raise PydanticCustomError(
