@@ -204,10 +204,10 @@ def test_who_waits_for_another_can_be_called_off() -> None:
         raise Cancelled
 
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(desk.once, "key", slow, lambda _: 1, lambda: None)
+        first = pool.submit(desk.once, ("key",), slow, lambda _: 1, lambda: None)
         started.wait(10)
         with pytest.raises(Cancelled):
-            desk.once("key", slow, lambda _: 1, not_any_more)
+            desk.once(("key",), slow, lambda _: 1, not_any_more)
         end.set()
         assert first.result() == "made"
 
