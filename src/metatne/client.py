@@ -298,7 +298,7 @@ class Client:
             ) as response:
                 if response.is_error:
                     raise _error_of(response.read(), response)
-                for name, data in _events(response.iter_lines()):
+                for name, data in _events(_lines(response.iter_text())):
                     if name == "progress":
                         told = json.loads(data)
                         progress(told["done"], told["total"])
@@ -324,6 +324,17 @@ def _examples(positives: Nodes, negatives: Nodes, prior: float | None) -> dict[s
 def _part(text: str) -> str:
     """A name as one part of a path."""
     return quote(text, safe="")
+
+
+def _lines(parts: Iterator[str]) -> Iterator[str]:
+    """Lines as the service ends them; `iter_lines` ends them at U+2028 in a name as well."""
+    pending: list[str] = []
+    for part in parts:
+        first, *others = part.split("\n")
+        pending.append(first)
+        for line in others:
+            yield "".join(pending)
+            pending = [line]
 
 
 def _events(lines: Iterator[str]) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from metatne.errors import GraphMismatchError, ModelFormatError
+from metatne.graph import source
+from metatne.graph.datasets import DATASETS
 from metatne.graph.store import Graph
 from metatne.service.catalogue import Catalogue, load_served, unique_names
 from metatne.service.refusals import Refusal
@@ -30,6 +32,10 @@ def test_a_graph_is_found_where_it_was_trained(town_model: Path) -> None:
         catalogue.get("twon")
 
 
+def test_the_first_to_ask_for_reasons_does_not_wait(town_model: Path) -> None:
+    assert "label_gaps" in vars(load_served("town", town_model).evidence)
+
+
 def test_a_graph_that_moved_can_be_given(
     town_model: Path, tmp_path: Path, graph: Graph, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -42,6 +48,25 @@ def test_a_graph_that_moved_can_be_given(
     assert load_served("town", path).graph is None
     assert "cannot be opened" in caplog.text
     assert load_served("town", path, [graph]).graph is graph
+
+
+def test_a_data_set_is_looked_for_where_it_is_said_to_be(
+    town_model: Path, tmp_path: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "town"
+    shutil.copytree(town_model, path)
+    header = json.loads((path / "model.json").read_text())
+    header["graph"]["source"]["reference"] = next(iter(DATASETS))
+    (path / "model.json").write_text(json.dumps(header))
+
+    def load(name: str, *, data_dir: Path, download: bool) -> Graph:
+        assert data_dir == tmp_path
+        return graph
+
+    monkeypatch.setattr(source, "load_dataset", load)
+    catalogue = Catalogue()
+    catalogue.load([path], data_dir=tmp_path)
+    assert catalogue.get("town").graph is graph
 
 
 def test_another_graph_is_never_shown(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from metatne.client import Client
+from metatne.client import Client, _events, _lines
 from metatne.errors import (
     ConflictError,
     GraphError,
@@ -68,6 +68,14 @@ def test_questions_are_the_librarys(client: Client, town: ServedModel) -> None:
     assert ego.nodes[0].role == "asked"
     data = client.export("town", positives=HOLDS, negatives=LACKS, top=2)
     assert len(list(csv.reader(io.StringIO(data.decode())))) == 3
+
+
+def test_only_the_services_line_ends_end_lines() -> None:
+    data = '{"node": "a\u2028b\x85c\x0bd"}'
+    sent = f": still at it\n\nevent: result\ndata: {data}\n\n"
+    for size in (1, 7, len(sent)):
+        parts = (sent[start : start + size] for start in range(0, len(sent), size))
+        assert list(_events(_lines(parts))) == [("result", data)]
 
 
 def test_projects_go_all_the_way(client: Client) -> None:

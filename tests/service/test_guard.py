@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import httpx
 import pytest
 
 from metatne.errors import InputError
+from metatne.graph.store import Graph
 from metatne.service.http import guard
 from metatne.service.http.request_log import JsonLines
 from metatne.service.http.server import Server, is_loopback, read_token
@@ -43,7 +45,7 @@ def test_without_the_token_nothing_is_told(locked: Server, header: str | None) -
             assert TOKEN not in response.text
         assert error_of(http.post(RANK, json=EXAMPLES))[0] == 401
         assert http.get("/health").status_code == http.get("/ready").status_code == 200
-        assert http.get("/").status_code in (200, 404)  # the page is what asks for the token
+        assert http.get("/").status_code == 200  # the page is what asks for the token
 
 
 def test_with_the_token_all_is_told(locked: Server) -> None:
@@ -61,6 +63,7 @@ def test_with_the_token_all_is_told(locked: Server) -> None:
         ("http://evil.example", False),
         ("http://127.0.0.1:{port}.evil.example", False),
         ("null", False),
+        ("http://[bad", False),
     ],
 )
 def test_pages_elsewhere_cannot_write(
@@ -132,6 +135,7 @@ def test_the_log_has_facts_and_no_secrets(locked: Server, caplog: pytest.LogCapt
 def test_figures_count_requests_by_route(http: httpx.Client) -> None:
     http.get("/api/v1/models/town/nodes")
     http.get("/a/path/of/strangers")
+    http.request("STRANGE", "/")
     text = http.get("/metrics").text
     for figure in (
         'metatne_requests_total{method="GET",route="/api/v1/models/{model}/nodes",status="200"}',
@@ -143,6 +147,8 @@ def test_figures_count_requests_by_route(http: httpx.Client) -> None:
     ):
         assert figure in text
     assert "strangers" not in text
+    assert 'method="other"' in text
+    assert "STRANGE" not in text
 
 
 def test_until_models_are_loaded_it_is_not_ready(town: ServedModel, tmp_path: Path) -> None:
@@ -160,6 +166,19 @@ def test_until_models_are_loaded_it_is_not_ready(town: ServedModel, tmp_path: Pa
             assert response.headers["retry-after"] == "1"
         server.state.catalogue.add([town])
         assert http.get("/ready").status_code == 200
+
+
+@pytest.mark.parametrize("trouble", [InputError("no model"), RuntimeError("a mistake of ours")])
+def test_models_that_cannot_be_loaded_end_the_service(tmp_path: Path, trouble: Exception) -> None:
+    def graphs() -> list[Graph]:
+        raise trouble
+
+    server = Server(ServiceState.open(tmp_path), port=0, token=None)
+    late = threading.Timer(30, server.stop)  # where it goes on, the test fails and does not hang
+    late.start()
+    with pytest.raises(type(trouble), match=str(trouble)):
+        server.run([], graphs)
+    late.cancel()
 
 
 def test_a_slow_body_is_not_waited_for(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,7 +162,7 @@ def test_equal_questions_are_worked_on_once(
 
 
 def test_the_oldest_rankings_are_forgotten() -> None:
-    desk = Desk(max_bytes=100)
+    desk = Desk(max_bytes=100_000)
     made = []
 
     def keep(key: str, size: int) -> str:
@@ -170,15 +170,26 @@ def test_the_oldest_rankings_are_forgotten() -> None:
             made.append(key)
             return key
 
-        return desk.once(key, make, lambda _: size, lambda: None)
+        return desk.once((key,), make, lambda _: 1000 * size, lambda: None)
 
-    for key, size in (("a", 60), ("b", 30), ("a", 60), ("c", 40), ("b", 30), ("a", 60)):
+    for key, size in (("a", 60), ("b", 30), ("a", 60), ("c", 35), ("b", 30), ("a", 60)):
         assert keep(key, size) == key
     assert made == ["a", "b", "c", "b", "a"]  # c put b out, then b a: each the longest unused
-    assert desk.num_bytes <= 100
+    assert desk.num_bytes <= 100_000
     keep("large", 1000)
-    assert desk.num_bytes == 1000, "what was asked for last is kept, however large"
+    assert desk.num_bytes > 1_000_000, "what was asked for last is kept, however large"
     assert not desk._working
+
+
+def test_small_answers_are_counted_with_what_was_asked() -> None:
+    desk = Desk(max_bytes=100_000)
+    for number in range(100):
+        key = ("weights", number.to_bytes(10_000, "big"))
+        desk.once(key, lambda: [], lambda _: 0, lambda: None)
+    assert 1 < len(desk._kept) < 10
+    for number in range(100):
+        desk.once(("weights", number), lambda: [], lambda _: 0, lambda: None)
+    assert len(desk._kept) < 50
 
 
 def test_who_waits_for_another_can_be_called_off() -> None:
@@ -193,10 +204,10 @@ def test_who_waits_for_another_can_be_called_off() -> None:
         raise Cancelled
 
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(desk.once, "key", slow, lambda _: 1, lambda: None)
+        first = pool.submit(desk.once, ("key",), slow, lambda _: 1, lambda: None)
         started.wait(10)
         with pytest.raises(Cancelled):
-            desk.once("key", slow, lambda _: 1, not_any_more)
+            desk.once(("key",), slow, lambda _: 1, not_any_more)
         end.set()
         assert first.result() == "made"
 

@@ -196,7 +196,45 @@ def test_a_lock_held_for_long_is_no_mistake_of_the_user(
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(ServiceError, match="locked"):
         ProjectStore(database).create(a_content())
+    with pytest.raises(ServiceError, match="locked"):
+        ProjectDatabase(tmp_path)
     other.execute("ROLLBACK")
     other.close()
     assert ProjectStore(database).create(a_content()).version == 1
+    database.close()
+
+
+def test_a_file_that_can_only_be_read_is_not_damaged(tmp_path: Path) -> None:
+    database = ProjectDatabase(tmp_path)
+    database._connection.execute("PRAGMA query_only = ON")
+    with pytest.raises(ServiceError, match="readonly"):
+        ProjectStore(database).create(a_content())
+    database.close()
+
+
+def test_a_missing_table_is_damage(tmp_path: Path) -> None:
+    database = ProjectDatabase(tmp_path)
+    database._connection.execute("DROP TABLE versions")
+    with pytest.raises(ProjectError, match="is damaged: no such table"):
+        ProjectStore(database).all()
+    database.close()
+
+
+def test_once_closed_it_says_that_the_service_stops(tmp_path: Path) -> None:
+    database = ProjectDatabase(tmp_path)
+    database.close()
+    with pytest.raises(ServiceError, match="the service is stopping"):
+        ProjectStore(database).all()
+
+
+def test_a_history_has_names_and_numbers_and_reads_no_damage(tmp_path: Path) -> None:
+    database = ProjectDatabase(tmp_path)
+    store = ProjectStore(database)
+    project = store.create(a_content('a "b" \x00 ü\u2028'))
+    (line,) = store.history(project.id).versions
+    assert (line.name, line.num_positives, line.num_negatives) == (project.name, 2, 0)
+    for body in ("{", "{}", "[]"):
+        database._connection.execute("UPDATE contents SET body = ?", (body,))
+        with pytest.raises(ProjectError, match="is damaged"):
+            store.history(project.id)
     database.close()

@@ -8,7 +8,9 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import BaseModel, ValidationError
 
+from metatne.service.questions import EgoQuestion, MapQuestion, ProjectContent, RankQuestion
 from service.towns import EXAMPLES, HOLDS, error_of
 
 RANK = "/api/v1/models/town/rank"
@@ -40,6 +42,10 @@ JSON = {"Content-Type": "application/json"}
         ({"positives": ["\ud800"]}, (422, "bad_request", "positives[0]")),
         ({"positives": "person 20"}, (422, "bad_request", "positives")),
         ({"positives": ["x"] * 2_001}, (413, "too_large", "positives")),
+        (
+            {"positives": ["x"] * 1_000, "negatives": ["y"] * 1_001},
+            (413, "too_large", "negatives"),
+        ),
         ([1], (422, "bad_request", None)),
         ({}, (422, "bad_request", "positives")),
     ],
@@ -49,6 +55,29 @@ def test_a_bad_question_names_its_field(
 ) -> None:
     response = http.post(RANK, content=json.dumps(body), headers=JSON)
     assert error_of(response) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [
+        (RankQuestion, "positives"),
+        (RankQuestion, "candidates"),
+        (MapQuestion, "nodes"),
+        (EgoQuestion, "nodes"),
+        (ProjectContent, "negatives"),
+    ],
+)
+def test_of_many_bad_nodes_the_first_is_told(kind: type[BaseModel], field: str) -> None:
+    with pytest.raises(ValidationError) as found:
+        kind.model_validate({field: [1.5] * 400})
+    places = {problem["loc"][1] for problem in found.value.errors() if problem["loc"][0] == field}
+    assert places == {0}
+
+
+def test_of_many_unknown_fields_none_is_told() -> None:
+    with pytest.raises(ValidationError, match="expected at most 50 fields, found 400") as found:
+        RankQuestion.model_validate({f"field {number}": 1 for number in range(400)})
+    assert found.value.error_count() == 1
 
 
 @pytest.mark.parametrize(
@@ -65,6 +94,11 @@ def test_a_body_that_is_no_question(
     http: httpx.Client, content: bytes, expected: tuple[int, str]
 ) -> None:
     assert error_of(http.post(RANK, content=content, headers=JSON))[:2] == expected
+
+
+def test_both_sides_of_a_project_are_counted(http: httpx.Client) -> None:
+    body = {"name": "x", "model": "numbers", "positives": [1] * 5_000, "negatives": [2] * 5_001}
+    assert error_of(http.post("/api/v1/projects", json=body)) == (413, "too_large", "negatives")
 
 
 def test_errors_of_the_framework_have_the_same_shape(http: httpx.Client) -> None:

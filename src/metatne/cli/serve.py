@@ -86,7 +86,7 @@ def serve(
         names = ", ".join(served.name for served in server.state.catalogue.all())
         say(f"ready: {names}; open {server.url} in a browser, Ctrl-C stops")
 
-    server.run(models, graphs, when_ready=when_ready)
+    server.run(models, graphs, data_dir=data_dir, when_ready=when_ready)
 
 
 def _default_data() -> Path:

@@ -108,13 +108,7 @@ class NodeIds:
     ) -> Int64[np.ndarray, " some"]:
         """The position of each id; unknown ids raise, with the nearest ids that exist."""
         ids = list(ids)  # a Series would be asked by its index, a generator only once
-        keys = [self._key(node_id) for node_id in ids]
-        if len(keys) > FEW_IDS:
-            found = self._find_many(keys)
-        else:
-            found = np.fromiter(
-                (-1 if key is None else self._find(key) for key in keys), np.int64, len(keys)
-            )
+        found = self.find(ids)
         if (found < 0).any():
             unknown = dict.fromkeys(str(ids[i]) for i in np.flatnonzero(found < 0).tolist())
             raise UnknownNodeError(
@@ -125,6 +119,15 @@ class NodeIds:
                 where=where,
             )
         return found
+
+    def find(self, ids: Iterable[NodeId]) -> Int64[np.ndarray, " some"]:
+        """The position of each id, -1 for those that no node has."""
+        keys = [self._key(node_id) for node_id in ids]
+        if len(keys) > FEW_IDS:
+            return self._find_many(keys)
+        return np.fromiter(
+            (-1 if key is None else self._find(key) for key in keys), np.int64, len(keys)
+        )
 
     def nearest(self, name: str) -> list[str]:
         """Up to three ids close to `name`: by value for integers, by spelling for strings.

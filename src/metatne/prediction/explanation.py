@@ -14,6 +14,9 @@ from metatne.graph.node_ids import NodeIds
 from metatne.prediction.ranking import score_candidates
 from metatne.prediction.support import Support
 
+DRAWN = "was drawn to stand for the others"
+"""The reason of weak negatives."""
+
 
 def explanation(
     model: EvidenceModel, ids: NodeIds, support: Support, node: int, *, prior: float | None
@@ -31,7 +34,7 @@ def explanation(
     ]
     size = len(support.positives)
     of_positives = np.sum([reasons.by_support[:size] for reasons in found], axis=0)
-    lacks = "was drawn to stand for the others" if support.weak else "lacks it"
+    lacks = DRAWN if support.weak else "lacks it"
     told = [("holds it", support.positives, of_positives)]
     told += [(lacks, some, r.by_support[size:]) for some, r in zip(sets, found, strict=True)]
     names = block_names(model, node)

@@ -13,9 +13,7 @@ Reason = Literal["prior", "any label", "holds it", "lacks it", "stands for the o
 
 
 class Answer(BaseModel):
-    """A body that the service made itself, so it is not checked again field by field."""
-
-    model_config = ConfigDict(revalidate_instances="never")
+    """A body that the service makes, and a client reads."""
 
 
 class Example(Answer):

@@ -36,10 +36,18 @@ class Catalogue:
         self._models: dict[str, ServedModel] = {}
         self.is_ready = False
 
-    def load(self, paths: Sequence[Path], graphs: Sequence[Graph] = ()) -> None:
+    def load(
+        self,
+        paths: Sequence[Path],
+        graphs: Sequence[Graph] = (),
+        *,
+        data_dir: Path | str | None = None,
+    ) -> None:
         """Read the models; a graph that none of them was trained on is refused."""
-        names = unique_names(paths)
-        loaded = [load_served(name, path, graphs) for name, path in zip(names, paths, strict=True)]
+        loaded = [
+            load_served(name, path, graphs, data_dir=data_dir)
+            for name, path in zip(unique_names(paths), paths, strict=True)
+        ]
         known = {served.trained.fingerprint for served in loaded}
         for graph in graphs:
             if graph.fingerprint not in known:
@@ -95,13 +103,22 @@ def unique_names(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-def load_served(name: str, path: Path, graphs: Sequence[Graph] = ()) -> ServedModel:
-    """A model ready to be asked, with its graph if that can be found."""
+def load_served(
+    name: str,
+    path: Path,
+    graphs: Sequence[Graph] = (),
+    *,
+    data_dir: Path | str | None = None,
+) -> ServedModel:
+    """A model ready to be asked, with its graph if that can be found.
+
+    `data_dir` is where data sets are, if not where they are by default.
+    """
     model = MetaTNE.load(path)
     served = ServedModel(
         name=name,
         model=model,
-        graph=_graph_of(name, model.trained_, graphs),
+        graph=_graph_of(name, model.trained_, graphs, data_dir),
         example=_read_example(path, model.trained_),
         search=NodeSearch(model.trained_.node_ids),
     )
@@ -112,6 +129,8 @@ def load_served(name: str, path: Path, graphs: Sequence[Graph] = ()) -> ServedMo
 def _warm_up(served: ServedModel) -> None:
     """Make now what the first question would make, and somebody would wait for."""
     served.card(0)
+    if served.is_evidence:
+        _ = served.evidence.label_gaps  # which reasons are told by
     if served.is_evidence and len(served.node_ids) > 2:
         first, second = np.arange(1), np.arange(1, 2)
         Ranking.of(Question(served, Support(first, second), None))
@@ -122,7 +141,9 @@ def write_example(path: Path, example: Example) -> None:
     write_json(path / EXAMPLE, example.model_dump(mode="json"))
 
 
-def _graph_of(name: str, trained: TrainedModel, graphs: Sequence[Graph]) -> Graph | None:
+def _graph_of(
+    name: str, trained: TrainedModel, graphs: Sequence[Graph], data_dir: Path | str | None
+) -> Graph | None:
     """The graph that the model was trained on, and no other: given, or where it came from."""
     for graph in graphs:
         if graph.fingerprint == trained.fingerprint:
@@ -131,7 +152,7 @@ def _graph_of(name: str, trained: TrainedModel, graphs: Sequence[Graph]) -> Grap
         _log.warning("model %r does not say where its graph is; give it with --graph", name)
         return None
     try:
-        graph = trained.graph_source.open()
+        graph = trained.graph_source.open(data_dir=data_dir)
     except (MetaTNEError, OSError) as error:
         _log.warning("the graph of model %r cannot be opened: %s", name, error)
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,9 @@ from metatne.service.scoring import Question, check_not_empty
 Kept = TypeVar("Kept")
 
 KEPT_BYTES = 256 * 2**20
+ENTRY_BYTES = 2_000
+"""What an answer takes beside its arrays: the objects around them, its place in the order."""
+
 WAIT_SECONDS = 0.05
 """How often somebody who waits for another's answer looks whether it is still wanted."""
 
@@ -46,7 +50,7 @@ class Desk:
 
     def once(
         self,
-        key: Hashable,
+        key: tuple[Hashable, ...],
         work: Callable[[], Kept],
         size: Callable[[Kept], int],
         still_wanted: Callable[[], None],
@@ -64,7 +68,9 @@ class Desk:
                     return found
                 self.num_misses += 1
             made = work()
-            self._keep(key, made, size(made))
+            # Examples are in the key, so it may be larger than what is kept by it.
+            in_key = sum(map(sys.getsizeof, key))
+            self._keep(key, made, ENTRY_BYTES + in_key + size(made))
             return made
 
     def _keep(self, key: Hashable, made: Any, num_bytes: int) -> None:

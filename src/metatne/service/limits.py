@@ -7,12 +7,15 @@ MAX_IMPORT_BYTES = 5 * 2**20
 BODY_SECONDS = 30.0
 """How long a client may take to send its body."""
 
+MAX_FIELDS = 50
+"""Fields that one body may have, known or not."""
+
 MAX_SUPPORTS = 10_000
-"""Examples that a label project may have."""
+"""Examples that a label project may have, of both sides together."""
 
 MAX_ASKED_SUPPORTS = 2_000
-"""Examples of one question: the closed form solves for all of them together, and its memory grows
-with their square and its time with their cube."""
+"""Examples of one question, of both sides together: the closed form solves for all of them at once,
+and its memory grows with their square and its time with their cube."""
 
 MAX_TOP = 10_000
 MAX_QUERY_LENGTH = 200

@@ -51,6 +51,7 @@ class ProjectDatabase:
     def __init__(self, directory: Path) -> None:
         self.file = directory / FILE
         self._lock = RLock()
+        self._is_closed = False
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(
@@ -65,7 +66,7 @@ class ProjectDatabase:
             self._prepare()
         except sqlite3.Error as error:
             self.close()
-            raise self._damaged(error) from error
+            raise self._trouble(error) from error
         except ProjectError:
             self.close()
             raise
@@ -73,6 +74,7 @@ class ProjectDatabase:
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
+            self._is_closed = True
             self._connection.close()
 
     @contextmanager
@@ -90,6 +92,8 @@ class ProjectDatabase:
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         with self._lock:
+            if self._is_closed:
+                raise ServiceError("the service is stopping; ask again when it is back")
             try:
                 self._connection.execute(begin)
                 try:
@@ -98,14 +102,10 @@ class ProjectDatabase:
                 finally:
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
-            except sqlite3.OperationalError as error:
-                raise ServiceError(
-                    f"{self.file}: {error}, so nothing was changed; "
-                    "see that the disk has room and can be written to, then ask again",
-                    retry_after=BUSY_SECONDS,
-                ) from error
-            except sqlite3.DatabaseError as error:
-                raise self._damaged(error) from error
+            except sqlite3.ProgrammingError:
+                raise  # a mistake of ours says nothing of the file
+            except sqlite3.Error as error:
+                raise self._trouble(error) from error
 
     def _prepare(self) -> None:
         connection = self._connection
@@ -148,6 +148,20 @@ class ProjectDatabase:
             raise self._damaged(problems[0])
         if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
             raise self._damaged("rows are missing that others refer to")
+
+    def _trouble(self, error: sqlite3.Error) -> ServiceError | ProjectError:
+        """A file that is locked, read-only or without room is whole; any other trouble is damage.
+
+        SQLITE_ERROR is what a statement meets whose table is not there.
+        """
+        is_passing = isinstance(error, sqlite3.OperationalError)
+        if not is_passing or error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
+            return self._damaged(error)
+        return ServiceError(
+            f"{self.file}: {error}, so nothing was changed; see that the disk has room and can be "
+            "written to, and that no other program holds the file, then ask again",
+            retry_after=BUSY_SECONDS,
+        )
 
     def _damaged(self, reason: object) -> ProjectError:
         told = " ".join(str(reason).split())

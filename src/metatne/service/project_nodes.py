@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+import numpy as np
+
 from metatne.service.answers import Project
 from metatne.service.catalogue import Catalogue
+from metatne.service.limits import MAX_SUPPORTS
 from metatne.service.questions import NodeId, ProjectContent
 from metatne.service.refusals import Refusal
 from metatne.service.served_model import ServedModel
@@ -28,6 +31,13 @@ def checked_content(
     else:
         served = catalogue.find(content.model)
         known = {*before.positives, *before.negatives}
+    # Here and not in `ProjectContent`, so that what is stored stays readable whatever the limit is.
+    if (number := len(content.positives) + len(content.negatives)) > MAX_SUPPORTS:
+        raise Refusal(
+            "too_large",
+            f"expected at most {MAX_SUPPORTS:,} examples in all, found {number:,}",
+            field="negatives",
+        )
     sides: dict[str, list[NodeId]] = {}
     seen: dict[NodeId, str] = {}
     for field in ("positives", "negatives"):
@@ -50,17 +60,12 @@ def checked_content(
 def _as_in_graph(
     served: ServedModel, nodes: Sequence[NodeId], known: set[NodeId], field: str
 ) -> list[NodeId]:
-    if all(node in served.node_ids for node in nodes if node not in known):
-        return [
-            served.node_ids[int(served.node_ids.positions([node])[0])]
-            if node in served.node_ids
-            else node
-            for node in nodes
-        ]
-    first = next(
-        place
-        for place, node in enumerate(nodes)
-        if node not in known and node not in served.node_ids
-    )
-    served.position(nodes[first], f"{field}[{first}]")
-    raise AssertionError("a node that is not there was found")
+    found = served.node_ids.find(nodes)
+    for place in np.flatnonzero(found < 0).tolist():
+        if nodes[place] not in known:
+            served.position(nodes[place], f"{field}[{place}]")  # which refuses it
+    names = served.node_ids.take(np.maximum(found, 0))
+    return [
+        name if place >= 0 else node
+        for name, place, node in zip(names, found.tolist(), nodes, strict=True)
+    ]

@@ -58,13 +58,15 @@ class ProjectStore:
         with self._database.reading() as connection:
             rows = connection.execute(
                 f"{_NEWEST} AND v.deleted = ? ORDER BY v.changed DESC, p.id", (deleted,)
-            )
-            return Projects(projects=[self._project(_now(row)) for row in rows])
+            ).fetchall()
+        # Bodies are read when the lock is released: there may be thousands, of thousands of nodes.
+        return Projects(projects=[self._project(_now(row)) for row in rows])
 
     def get(self, project_id: str) -> Project:
         """The newest version of a project, deleted or not."""
         with self._database.reading() as connection:
-            return self._project(_newest(connection, project_id))
+            now = _newest(connection, project_id)
+        return self._project(now)
 
     def create(self, content: ProjectContent, *, what: str = "created") -> Project:
         """A new project."""
@@ -80,7 +82,8 @@ class ProjectStore:
             connection.execute("INSERT INTO projects VALUES (?, ?)", (project_id, _time()))
             shown = _write(connection, project_id, None, content)
             _add_version(connection, project_id, 1, what, shown, shown, deleted=False)
-            return self._project(_newest(connection, project_id))
+            now = _newest(connection, project_id)
+        return self._project(now)
 
     def change(self, project_id: str, content: ProjectContent, version: int) -> Project:
         """The project with this content, if `version` is still the newest."""
@@ -139,26 +142,31 @@ class ProjectStore:
         """Every version of a project, the newest first."""
         with self._database.reading() as connection:
             _newest(connection, project_id)
+            # Of two paths SQLite gives JSON, in which every character of a name survives.
             rows = connection.execute(
-                "SELECT v.version, v.changed, v.what, c.body FROM versions AS v "
+                "SELECT v.version, v.changed, v.what, json_extract(c.body, '$.name', '$.model'), "
+                "json_array_length(c.body, '$.positives'), "
+                "json_array_length(c.body, '$.negatives') FROM versions AS v "
                 "JOIN contents AS c ON c.id = v.shown WHERE v.project = ? "
                 "ORDER BY v.version DESC",
                 (project_id,),
-            )
-            versions = []
-            for version, changed, what, body in rows:
-                content = self._content(body)
-                versions.append(
+            ).fetchall()
+        try:
+            return ProjectHistory(
+                versions=[
                     ProjectVersion(
                         version=version,
                         changed=changed,
-                        name=content.name,
-                        num_positives=len(content.positives),
-                        num_negatives=len(content.negatives),
+                        name=json.loads(names)[0],
+                        num_positives=num_positives,
+                        num_negatives=num_negatives,
                         what=what,
                     )
-                )
-            return ProjectHistory(versions=versions)
+                    for version, changed, what, names, num_positives, num_negatives in rows
+                ]
+            )
+        except ValidationError as error:
+            raise self._no_project() from error
 
     def _next(
         self,
@@ -170,11 +178,12 @@ class ProjectStore:
     ) -> Project:
         with self._database.writing() as connection:
             now = _newest(connection, project_id)
-            if now.version != version or now.deleted:
-                raise self._conflict(now, version, yours)
-            what, shown, tip, deleted = step(connection, now)
-            _add_version(connection, project_id, version + 1, what, shown, tip, deleted=deleted)
-            return self._project(_newest(connection, project_id))
+            if now.version == version and not now.deleted:
+                what, shown, tip, deleted = step(connection, now)
+                _add_version(connection, project_id, version + 1, what, shown, tip, deleted=deleted)
+                # Before it is final, so that no undo comes to a body that cannot be read.
+                return self._project(_newest(connection, project_id))
+        raise self._conflict(now, version, yours)
 
     def _conflict(self, now: _Now, version: int, yours: ProjectContent | None) -> ConflictError:
         theirs = self._project(now)
@@ -206,9 +215,12 @@ class ProjectStore:
         try:
             return ProjectContent.model_validate_json(body)
         except ValidationError as error:
-            raise ProjectError(
-                f"{self._database.file} is damaged: a project in it is none; put back a copy of it"
-            ) from error
+            raise self._no_project() from error
+
+    def _no_project(self) -> ProjectError:
+        return ProjectError(
+            f"{self._database.file} is damaged: a project in it is none; put back a copy of it"
+        )
 
 
 def _newest(connection: sqlite3.Connection, project_id: str) -> _Now:

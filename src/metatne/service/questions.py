@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from metatne.service.limits import (
     MAX_ASKED_SUPPORTS,
     MAX_CANDIDATES,
     MAX_EGO_NODES,
     MAX_EGO_SHOWN,
+    MAX_FIELDS,
     MAX_ID_LENGTH,
     MAX_MAP_NODES,
     MAX_NAME_LENGTH,
@@ -27,8 +38,29 @@ NodeId = (
     | Annotated[StrictStr, Field(min_length=1, max_length=MAX_ID_LENGTH)]
 )
 Label = Annotated[StrictStr, Field(min_length=1, max_length=MAX_ID_LENGTH)]
-Supports = Annotated[list[NodeId], Field(max_length=MAX_ASKED_SUPPORTS)]
-StoredSupports = Annotated[list[NodeId], Field(max_length=MAX_SUPPORTS)]
+Nodes = Annotated[list[NodeId], Field(fail_fast=True)]
+"""The first bad one is told: to tell of all in a long list would take seconds."""
+
+Supports = Annotated[Nodes, Field(max_length=MAX_ASKED_SUPPORTS)]
+
+
+def _few_in_all(negatives: list[NodeId], info: Any) -> list[NodeId]:
+    """The limit is one of both sides, and the later one is that which goes beyond it."""
+    # `info` is pydantic's ValidationInfo, a protocol that cannot be checked at run time.
+    found = len(info.data.get("positives", ())) + len(negatives)
+    if found > MAX_ASKED_SUPPORTS:
+        raise PydanticCustomError(
+            "too_long",
+            "expected at most {expected} examples in all, found {found}",
+            {"expected": f"{MAX_ASKED_SUPPORTS:,}", "found": f"{found:,}"},
+        )
+    return negatives
+
+
+OtherSupports = Annotated[Supports, AfterValidator(_few_in_all)]
+"""Negatives, which with the positives before them are not too many."""
+
+StoredSupports = Annotated[Nodes, Field(max_length=MAX_SUPPORTS)]
 Prior = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 Version = Annotated[StrictInt, Field(ge=1, le=INT64_END)]
 
@@ -37,6 +69,14 @@ class Body(BaseModel):
     """A body without fields that nobody knows: a misspelt one would be silently ignored."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_few_fields(cls, data: Any) -> Any:
+        """To tell of each that nobody knows would take seconds, too."""
+        if isinstance(data, dict) and len(data) > MAX_FIELDS:
+            raise ValueError(f"expected at most {MAX_FIELDS} fields, found {len(data):,}")
+        return data
 
 
 class Examples(Body):
@@ -48,7 +88,7 @@ class Examples(Body):
 
     positives: Annotated[Supports, Field(description="Nodes that hold the label, at least one.")]
     negatives: Annotated[
-        Supports,
+        OtherSupports,
         Field(description="Nodes that lack it; without any, nodes drawn at random stand in."),
     ] = []
 
@@ -81,7 +121,7 @@ class TableQuestion(PriorExamples):
     """Rank the nodes for the novel label."""
 
     candidates: Annotated[
-        Annotated[list[NodeId], Field(max_length=MAX_CANDIDATES)] | None,
+        Annotated[Nodes, Field(max_length=MAX_CANDIDATES)] | None,
         Field(description="Rank these nodes only; all that are no examples if null."),
     ] = None
     offset: Annotated[StrictInt, Field(ge=0, le=INT64_END, description="Rows to pass over.")] = 0
@@ -133,7 +173,7 @@ class SuggestQuestion(PriorExamples):
 class MapQuestion(PriorExamples):
     """Where the examples and these nodes lie, before and after the examples were given."""
 
-    nodes: Annotated[list[NodeId], Field(max_length=MAX_MAP_NODES)] = []
+    nodes: Annotated[Nodes, Field(max_length=MAX_MAP_NODES)] = []
 
 
 class EgoQuestion(Body):
@@ -143,9 +183,9 @@ class EgoQuestion(Body):
         json_schema_extra={"examples": [{"nodes": ["eve"], "positives": ["ann"], "max_nodes": 30}]}
     )
 
-    nodes: Annotated[list[NodeId], Field(min_length=1, max_length=MAX_EGO_NODES)]
+    nodes: Annotated[Nodes, Field(min_length=1, max_length=MAX_EGO_NODES)]
     positives: Supports = []
-    negatives: Supports = []
+    negatives: OtherSupports = []
     prior: Prior | None = None
     max_nodes: Annotated[StrictInt, Field(ge=1, le=MAX_EGO_SHOWN)] = 60
 
@@ -195,8 +235,3 @@ class AtVersion(Body):
     """The version that was read, so that nobody's change is lost."""
 
     version: Version
-
-
-def plain(body: BaseModel) -> dict[str, Any]:
-    """The body as JSON has it."""
-    return body.model_dump(mode="json")

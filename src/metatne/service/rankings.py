@@ -62,7 +62,7 @@ class Ranking:
     @property
     def num_bytes(self) -> int:
         """Memory of its arrays."""
-        arrays = (self.nodes, self.log_odds, self.errors, self.thresholds)
+        arrays = (self.nodes, self.log_odds, self.errors, self.thresholds, self.weak_negatives)
         return sum(array.nbytes for array in arrays if array is not None)
 
     @property

@@ -13,6 +13,8 @@ from scipy.special import expit
 from metatne.errors import SupportError
 from metatne.evidence.reasons import suggest
 from metatne.parallel import Progress
+from metatne.prediction.explanation import DRAWN, explanation, relation
+from metatne.prediction.support import resolve_candidates
 from metatne.service.answers import (
     ExplainAnswer,
     LabelWeight,
@@ -30,24 +32,19 @@ from metatne.service.refusals import refusal_of
 from metatne.service.scoring import Question
 from metatne.service.served_model import ServedModel
 
-DRAWN = "was drawn to stand for the others"
-"""What `MetaTNE.explain` says of weak negatives."""
-
 
 def explain_node(desk: Desk, question: Question, node: NodeId, progress: Progress) -> ExplainAnswer:
     """The parts of the node's log-odds, and what it shares with the examples."""
     served = question.served
-    _ = served.evidence  # which refuses a head without reasons
+    model = served.evidence  # which refuses a head without reasons
     place = served.position(node, "node")
-    positives, negatives = _ids(question)
     try:
-        table = served.model.explain(
-            served.node_ids[place], positives=positives, negatives=negatives, prior=question.prior
-        )
+        resolve_candidates(served.node_ids, [node], question.support)
     except SupportError as error:
         refusal = refusal_of(error)
         refusal.field = "node"  # all else has been checked
         raise refusal from error
+    table = explanation(model, served.node_ids, question.support, place, prior=question.prior)
     log_odds = float(table["contribution"].sum())
     labels = served.labels(place)
     weights = dict(label_weights(desk, question, progress)) if labels else {}
@@ -66,15 +63,13 @@ def explain_node(desk: Desk, question: Question, node: NodeId, progress: Progres
 
 def label_weights(desk: Desk, question: Question, progress: Progress) -> list[tuple[str, float]]:
     """Every known label that the model has a column for, and its weight, the largest first."""
-    _ = question.served.evidence
-    positives, negatives = _ids(question)
+    model, support = question.served.evidence, question.support
 
     def work() -> list[tuple[str, float]]:
         progress(0, 1)
-        table = question.served.model.relate(positives=positives, negatives=negatives)
+        table = relation(model, support)
         return list(zip(table["label"].tolist(), table["weight"].tolist(), strict=True))
 
-    support = question.support
     key = (question.served.name, support.positives.tobytes(), support.negatives.tobytes())
     return desk.once(
         ("weights", *key), work, lambda found: 100 * len(found), lambda: progress(0, 0)
@@ -110,11 +105,6 @@ def suggest_nodes(desk: Desk, question: Question, number: int, progress: Progres
             )
         ]
     )
-
-
-def _ids(question: Question) -> tuple[list[NodeId], list[NodeId]]:
-    ids, support = question.served.node_ids, question.support
-    return ids.take(support.positives), ids.take(support.negatives)
 
 
 def _parts(table: pd.DataFrame) -> list[Part]:

@@ -88,7 +88,7 @@ class Guard:
         origin = headers.get("origin")
         if method not in WRITES or origin is None:
             return
-        if urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+        if _place(origin) != headers.get("host", "").lower():
             raise Refusal(
                 "forbidden_origin",
                 f"expected a request from this service's own page, found the origin {origin!r}",
@@ -174,6 +174,14 @@ def _check_media_type(headers: Headers, body: bytes, expected: str) -> None:
             f"expected the header `Content-Type: {expected}`, found {found or 'none'!r}",
             status=415,
         )
+
+
+def _place(origin: str) -> str | None:
+    """The host and port of an Origin header; None if it is none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
 
 
 def _host_name(host: str) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from metatne.service.answers import Project, ProjectHistory, Projects
+from metatne.service.answers import Answer, Project, ProjectHistory, Projects
 from metatne.service.http.documented import Responses, errors
-from metatne.service.http.problems import Json
+from metatne.service.http.problems import Json, as_json
 from metatne.service.limits import MAX_NAME_LENGTH
 from metatne.service.project_csv import read_examples, write_examples
 from metatne.service.project_nodes import checked_content
@@ -32,7 +33,7 @@ def project_routes(state: ServiceState) -> APIRouter:
     @router.get("", response_model=Projects, responses=errors(422))
     async def list_projects(deleted: bool = False) -> Response:
         """The projects that are there, or those that were deleted; the last changed first."""
-        return Json(await run_in_threadpool(projects.all, deleted=deleted))
+        return await _answer(lambda: projects.all(deleted=deleted))
 
     @router.post("", status_code=201, response_model=Project, responses=OF_NEW)
     async def create(body: ProjectContent) -> Response:
@@ -41,7 +42,7 @@ def project_routes(state: ServiceState) -> APIRouter:
         def work() -> Project:
             return projects.create(checked_content(catalogue, body))
 
-        return Json(await run_in_threadpool(work), 201)
+        return await _answer(work, 201)
 
     @router.post(
         "/import",
@@ -70,12 +71,12 @@ def project_routes(state: ServiceState) -> APIRouter:
             )
             return projects.create(content, what="imported")
 
-        return Json(await run_in_threadpool(work), 201)
+        return await _answer(work, 201)
 
     @router.get("/{project}", response_model=Project, responses=OF_ONE)
     async def get(project: str) -> Response:
         """The newest version of a project, deleted or not."""
-        return Json(await run_in_threadpool(projects.get, project))
+        return await _answer(lambda: projects.get(project))
 
     @router.put("/{project}", response_model=Project, responses=OF_CHANGE)
     async def change(project: str, body: ProjectChange) -> Response:
@@ -85,45 +86,55 @@ def project_routes(state: ServiceState) -> APIRouter:
             content = checked_content(catalogue, body, before=projects.get(project))
             return projects.change(project, content, body.version)
 
-        return Json(await run_in_threadpool(work))
+        return await _answer(work)
 
     @router.post("/{project}/undo", response_model=Project, responses=OF_CHANGE)
     async def undo(project: str, body: AtVersion) -> Response:
         """The project as it was before its last change, as a new version."""
-        return Json(await run_in_threadpool(projects.undo, project, body.version))
+        return await _answer(lambda: projects.undo(project, body.version))
 
     @router.post("/{project}/redo", response_model=Project, responses=OF_CHANGE)
     async def redo(project: str, body: AtVersion) -> Response:
         """The project as it was before the last undo, as a new version."""
-        return Json(await run_in_threadpool(projects.redo, project, body.version))
+        return await _answer(lambda: projects.redo(project, body.version))
 
     @router.delete("/{project}", response_model=Project, responses=errors(404, 422, conflict=True))
     async def delete(project: str, version: Annotated[int, Query(ge=1, le=INT64_END)]) -> Response:
         """The project, marked as deleted; it can be restored."""
-        return Json(await run_in_threadpool(projects.delete, project, version))
+        return await _answer(lambda: projects.delete(project, version))
 
     @router.post("/{project}/restore", response_model=Project, responses=OF_ONE)
     async def restore(project: str) -> Response:
         """The project, deleted no more."""
-        return Json(await run_in_threadpool(projects.restore, project))
+        return await _answer(lambda: projects.restore(project))
 
     @router.get("/{project}/history", response_model=ProjectHistory, responses=OF_ONE)
     async def history(project: str) -> Response:
         """Every version of a project, the newest first."""
-        return Json(await run_in_threadpool(projects.history, project))
+        return await _answer(lambda: projects.history(project))
 
     @router.get("/{project}/csv", response_class=Response, responses=OF_ONE | OF_CSV)
     async def csv(project: str) -> Response:
         """The project's examples as CSV: a node and `holds` or `lacks` on each line."""
-        found = await run_in_threadpool(projects.get, project)
-        name = re.sub(r"[^A-Za-z0-9]+", "-", found.name).strip("-") or "project"
+
+        def work() -> tuple[str, str]:
+            found = projects.get(project)
+            return found.name, write_examples(found.positives, found.negatives)
+
+        called, text = await run_in_threadpool(work)
+        name = re.sub(r"[^A-Za-z0-9]+", "-", called).strip("-") or "project"
         return Response(
-            write_examples(found.positives, found.negatives),
+            text,
             media_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="{name}.csv"'},
         )
 
     return router
+
+
+async def _answer(work: Callable[[], Answer], status: int = 200) -> Response:
+    """What `work` finds; JSON is made in its thread too, since examples may be thousands."""
+    return Json(await run_in_threadpool(lambda: as_json(work())), status)
 
 
 OF_CSV: Responses = {

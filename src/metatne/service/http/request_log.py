@@ -15,13 +15,10 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from metatne.service.http.metrics import Metrics
+from metatne.service.http.metrics import OTHER, Metrics
 from metatne.service.http.problems import REQUEST_ID, error_response, unexpected
 
 log = logging.getLogger("metatne.service")
-
-OTHER = "other"
-"""The route of requests that have none, so that figures stay few whatever is asked for."""
 
 SECURITY = {
     "Content-Security-Policy": (

@@ -13,7 +13,7 @@ from threading import Thread, current_thread, main_thread
 import uvicorn
 from starlette.types import ASGIApp
 
-from metatne.errors import InputError, MetaTNEError
+from metatne.errors import InputError
 from metatne.graph.store import Graph
 from metatne.service.http.app import make_app
 from metatne.service.http.guard import LOOPBACK
@@ -100,24 +100,26 @@ class Server:
                 h11_max_incomplete_event_size=64 * 1024,
             )
         )
-        self._trouble: MetaTNEError | OSError | None = None
+        self._trouble: BaseException | None = None
 
     def run(
         self,
         models: Sequence[Path],
         graphs: Callable[[], Sequence[Graph]] = lambda: (),
         *,
+        data_dir: Path | str | None = None,
         when_ready: Callable[[], None] = lambda: None,
     ) -> None:
         """Serve until SIGINT or SIGTERM; a model that cannot be loaded ends it with its error."""
 
         def load() -> None:
             try:
-                self.state.catalogue.load(models, graphs())
-                when_ready()
-            except (MetaTNEError, OSError) as error:
+                self.state.catalogue.load(models, graphs(), data_dir=data_dir)
+            except BaseException as error:  # else it would say for ever that it is not ready
                 self._trouble = error
                 self.stop()
+            else:
+                when_ready()
 
         Thread(target=load, name="metatne-load", daemon=True).start()
         self.serve()
