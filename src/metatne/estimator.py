@@ -200,10 +200,11 @@ class MetaTNE:
         With the head `evidence` also `low` and `high`, an interval of 95 % (NaN where either sign
         has a single example), and `holds`, a decision for about the best F1. All nodes that are
         not examples are ranked, or just the `candidates`; `top` cuts the table. The `prior` is
-        the share of nodes that hold the label, by default that of a typical known label (with the paper's head, of the supports
-        it was trained with). Without negatives, weak ones are drawn from the rest of the graph,
-        and the table's `attrs["weak_negatives"]` names them. `progress` is told how many nodes
-        are scored and how many there are; what it raises ends the ranking.
+        the share of nodes that hold the label, by default that of a typical known label (with the
+        paper's head, of the supports it was trained with). Without negatives, weak ones are drawn
+        from the rest of the graph, and the table's `attrs["weak_negatives"]` names them.
+        `progress` is told how many nodes are scored and how many there are; what it raises ends
+        the ranking.
         """
         trained = self._fitted()
         check_top(top)
