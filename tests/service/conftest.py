@@ -52,7 +52,7 @@ def numbers(tmp_path_factory: pytest.TempPathFactory, fitted: MetaTNE) -> Served
     return load_served("numbers", path)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(
     town: ServedModel, numbers: ServedModel, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:

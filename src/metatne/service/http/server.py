@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread, current_thread, main_thread
+from threading import Thread, Timer, current_thread, main_thread
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -142,6 +142,13 @@ class Server:
     def stop(self) -> None:
         """Take no more requests, end those there are, and let `run` return."""
         self._server.should_exit = True
+        # Connections that are held open would be waited for: not for ever.
+        last = Timer(STOP_SECONDS, self._leave)
+        last.daemon = True
+        last.start()
+
+    def _leave(self) -> None:
+        self._server.force_exit = True
 
 
 def _bound(host: str, port: int) -> socket.socket:
