@@ -22,8 +22,11 @@ def draw_tasks(num_tasks: int, positives: int, negatives: int, queries: int) -> 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize(("positives", "negatives"), [(10, 20), (1, 1), (3, 40)])
 @pytest.mark.parametrize("strength", [0.1, 1.0])
-def test_it_is_scikit_learns(positives: int, negatives: int, scale: float, strength: float) -> None:
-    vectors = np.random.default_rng(1).normal(size=(200, 16), scale=scale).astype(np.float32)
+@pytest.mark.parametrize("dim", [16, 64])  # fewer than most supports, and more
+def test_it_is_scikit_learns(
+    positives: int, negatives: int, scale: float, strength: float, dim: int
+) -> None:
+    vectors = np.random.default_rng(1).normal(size=(200, dim), scale=scale).astype(np.float32)
     tasks = draw_tasks(5, positives, negatives, 7)
     scores = score_by_logistic_regression(vectors, tasks, strength=strength)
     for number in range(len(tasks)):
@@ -39,5 +42,5 @@ def test_many_tasks_are_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = np.random.default_rng(1).normal(size=(200, 8)).astype(np.float32)
     tasks = draw_tasks(9, 4, 6, 5)
     whole = score_by_logistic_regression(vectors, tasks)
-    monkeypatch.setattr("metatne.baselines.logistic.TASKS_AT_A_TIME", 2)
+    monkeypatch.setattr("metatne.baselines.logistic.NUMBERS_AT_A_TIME", 170)
     np.testing.assert_allclose(score_by_logistic_regression(vectors, tasks), whole)

@@ -34,9 +34,13 @@ AXE = ROOT / "page" / "node_modules" / "axe-core" / "axe.min.js"
 NewDesk = Callable[..., Desk]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium."""
+    """Debian's Chromium.
+
+    While Playwright is there, an event loop counts as running in this thread, and no other test
+    could run one: hence for a module, and not for the session.
+    """
     if CHROMIUM is None:
         pytest.skip("no Chromium here: apt-get install chromium")
     expect.set_options(timeout=PATIENCE)

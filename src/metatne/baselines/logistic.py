@@ -14,7 +14,8 @@ NUM_STEPS = 12
 SMALLEST_WEIGHT = 1e-6
 """Of a support in a Newton step, which divides by it."""
 
-TASKS_AT_A_TIME = 256
+NUMBERS_AT_A_TIME = 2**25
+"""Of the supports' vectors in the tasks that are worked on together: 256 MB."""
 
 Vectors = Float[np.ndarray, "node dim"]
 
@@ -34,10 +35,13 @@ def score_by_logistic_regression(
 
         (K + diag(1 / (strength v))) a + b = z + (t - p) / v,  sum a = 0
 
-    which is a small system for each task, all of them in one call.
+    which is a small system for each task, all of them in one call. Where there are more supports
+    than dimensions the same steps are taken in w and b, whose system is then the smaller one.
     """
-    parts = range(0, len(tasks), TASKS_AT_A_TIME)
-    scores = [_score(vectors, tasks[start : start + TASKS_AT_A_TIME], strength) for start in parts]
+    size = tasks.positives.shape[1] + tasks.negatives.shape[1]
+    together = max(1, NUMBERS_AT_A_TIME // (size * vectors.shape[1]))
+    parts = range(0, len(tasks), together)
+    scores = [_score(vectors, tasks[start : start + together], strength) for start in parts]
     return np.concatenate(scores)
 
 
@@ -48,13 +52,16 @@ def _score(vectors: Vectors, tasks: Tasks, strength: float) -> Float[np.ndarray,
     x = vectors[supports].astype(np.float64)
     truth = np.zeros(supports.shape)
     truth[:, : tasks.positives.shape[1]] = 1.0
-    weights, intercept = _fit(x @ x.transpose(0, 2, 1), truth, strength)
-    normals = np.einsum("ts,tsd->td", weights, x)
+    if x.shape[1] <= x.shape[2]:
+        weights, intercept = _fit_by_supports(x @ x.transpose(0, 2, 1), truth, strength)
+        normals = np.einsum("ts,tsd->td", weights, x)
+    else:
+        normals, intercept = _fit_by_dimensions(x, truth, strength)
     queries = vectors[tasks.queries].astype(np.float64)
     return np.asarray(np.einsum("tqd,td->tq", queries, normals) + intercept[:, None])
 
 
-def _fit(
+def _fit_by_supports(
     products: Float[np.ndarray, "task support support"],
     truth: Float[np.ndarray, "task support"],
     strength: float,
@@ -75,3 +82,25 @@ def _fit(
         a, b = found[:, :size], found[:, size]
         z = np.einsum("tij,tj->ti", products, a) + b[:, None]
     return a, b
+
+
+def _fit_by_dimensions(
+    x: Float[np.ndarray, "task support dim"],
+    truth: Float[np.ndarray, "task support"],
+    strength: float,
+) -> tuple[Float[np.ndarray, "task dim"], Float[np.ndarray, " task"]]:
+    """The normal w and the intercept b of every task, by the same steps of Newton's method."""
+    dim = x.shape[2]
+    with_one = np.concatenate((x, np.ones((*truth.shape, 1))), axis=2)
+    penalty = np.eye(dim + 1)
+    penalty[dim, dim] = 0.0
+    z = np.zeros_like(truth)
+    for _ in range(NUM_STEPS):
+        p = expit(z)
+        v = np.maximum(p * (1 - p), SMALLEST_WEIGHT)
+        weighted = (strength * v)[:, :, None] * with_one
+        system = weighted.transpose(0, 2, 1) @ with_one + penalty
+        target = np.einsum("tsd,ts->td", weighted, z + (truth - p) / v)
+        found = np.linalg.solve(system, target[:, :, None])[:, :, 0]
+        z = np.einsum("tsd,td->ts", with_one, found)
+    return found[:, :dim], found[:, dim]
