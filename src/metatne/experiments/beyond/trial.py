@@ -27,6 +27,9 @@ from metatne.seeding import numpy_generator
 
 SHAPE = TaskShape(10, 20, 10, 20)
 NUM_TASKS = 300
+MOST_SUPPORTS = 120_000
+"""In all tasks of a draw together: of a thousand shots there are 40 tasks, not 300."""
+
 Line = dict[str, Any]
 """What one case came to: `series`, perhaps a number `at` along an axis, and metrics."""
 
@@ -60,7 +63,8 @@ class Trial:
         """Tasks from test labels, the same for every model."""
         chosen = self.split.test if labels is None else np.asarray(labels)
         sampler = TaskSampler(self.graph.labels, chosen, shape)
-        return sampler.draw(NUM_TASKS, numpy_generator(self.number, f"beyond {shape}"))
+        num_tasks = min(NUM_TASKS, MOST_SUPPORTS // (shape.positives + shape.negatives))
+        return sampler.draw(num_tasks, numpy_generator(self.number, f"beyond {shape}"))
 
     def fit(
         self, graph: Graph | None = None, *, sampler: SamplerKind = TaskSampler, **settings: Any
