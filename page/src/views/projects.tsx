@@ -31,7 +31,8 @@ export function Projects() {
       (error: unknown) => setList({ projects: [], error }),
     );
   };
-  useEffect(load, [showsDeleted]);
+  // What is changed in the open project is carried to the server beside this list.
+  useEffect(load, [showsDeleted, sheet.value?.saved.value?.version]);
 
   const openProject = (project: Project) => {
     open(Sheet.of(project));
@@ -128,13 +129,13 @@ function Item({ project, onOpen, onHistory, onChange }: ItemProps) {
     const wanted = name?.trim() ?? "";
     setName(null);
     if (wanted === "" || wanted === project.name) return;
+    if (isOpen) return sheet.value!.change({ ...sheet.value!.draft, name: wanted });
     try {
-      if (isOpen) sheet.value!.change({ ...sheet.value!.draft, name: wanted });
-      else await ask(`/projects/${project.id}`, { method: "PUT", body: body({ ...project, name: wanted }) });
+      await ask(`/projects/${project.id}`, { method: "PUT", body: body({ ...project, name: wanted }) });
     } catch (error) {
       sayError(error);
     }
-    setTimeout(onChange, isOpen ? 300 : 0);
+    onChange();
   };
 
   return (
