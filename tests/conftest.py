@@ -25,6 +25,16 @@ from metatne.graph.store import Graph  # noqa: E402
 settings.register_profile("metatne", deadline=None)
 settings.load_profile("metatne")
 
+LONG_FIRST = (
+    "tests/cluster",
+    "tests/page",
+    "tests/cli",
+    "tests/baselines",
+    "tests/training",
+    "tests/bench",
+)
+"""Where tests take longest: begun last, they would keep one worker busy while the others rest."""
+
 SMALL = {
     "head": "prototypes",
     "dim": 16,
@@ -46,6 +56,16 @@ SMALL = {
     "validation_tasks": 10,
     "device": "cpu",
 }
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A file stays with one worker, which then trains its models once; all of Ray's with one too."""
+    ranks = {folder: rank for rank, folder in enumerate(LONG_FIRST)}
+    for item in items:
+        file = item.nodeid.partition("::")[0]
+        group = "ray" if file.startswith(LONG_FIRST[0]) else file
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: ranks.get("/".join(item.nodeid.split("/")[:2]), len(ranks)))
 
 
 @pytest.fixture
