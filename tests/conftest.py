@@ -59,7 +59,7 @@ SMALL = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file stays with one worker, which then trains its models once; all of Ray's with one too."""
+    """A file stays with one worker, which trains its models once; all of Ray's tests do too."""
     ranks = {folder: rank for rank, folder in enumerate(LONG_FIRST)}
     for item in items:
         file = item.nodeid.partition("::")[0]
