@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
-from metatne.fused import NORM_EPSILON, TILE, Factors, Rest, fused_closeness
+from metatne.fused import Factors, Rest, fused_closeness
+from metatne.fused_passes import NORM_EPSILON, TILE
 from metatne.model import Transformation
 from metatne.noise import draw_noise
 from networks import (

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from metatne.config import Config
-from metatne.fused import NORM_EPSILON, Factors, Rest, fused_closeness
+from metatne.fused import Factors, Rest, fused_closeness
+from metatne.fused_passes import NORM_EPSILON
 from metatne.noise import Noise, SetMasks
 
 
