@@ -3,6 +3,9 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Where it is set, every worker and every command that a test starts compiles all sources again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test check coverage study bench docs page page-check chromium screenshots clean
 
 demo: $(VENV)/.core
