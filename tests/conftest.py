@@ -58,6 +58,7 @@ SMALL = {
 }
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A file stays with one worker, which trains its models once; all of Ray's tests do too."""
     ranks = {folder: rank for rank, folder in enumerate(LONG_FIRST)}

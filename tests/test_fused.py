@@ -250,7 +250,7 @@ def test_no_gradient_for_what_needs_none() -> None:
     factors, rest = random_inputs()
     still = Factors(*(tensor.detach() for tensor in factors))
     closeness = fused_closeness(still, rest)
-    closeness.sum().backward()  # type: ignore[no-untyped-call]
+    closeness.sum().backward()
     assert all(tensor.grad is None for tensor in still)
     assert rest.gain.grad is not None
     assert rest.gain.grad.abs().max() > 0
@@ -261,16 +261,16 @@ def test_second_derivatives_are_refused_and_not_wrong() -> None:
     squares = fused_closeness(factors, rest).square().sum()
     (by_gain,) = torch.autograd.grad(squares, rest.gain, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
-        by_gain.sum().backward()  # type: ignore[no-untyped-call]
+        by_gain.sum().backward()
 
 
 def test_gradients_can_be_asked_for_once() -> None:
     factors, rest = random_inputs()
     leaf = factors.supports.detach().requires_grad_()
     closeness = fused_closeness(factors._replace(supports=leaf), rest).sum()
-    closeness.backward(retain_graph=True)  # type: ignore[no-untyped-call]
+    closeness.backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="gradients were asked for a second time"):
-        closeness.backward()  # type: ignore[no-untyped-call]
+        closeness.backward()
 
 
 @pytest.mark.parametrize("field", Factors._fields)

@@ -161,7 +161,9 @@ def test_v3_takes_both_losses_in_every_step(graph: Graph) -> None:
     last = trainer.state.history[-1]
     assert last.structural_loss is not None
     assert last.meta_loss is not None
-    assert _weighing_by(10.0)._trainer_kind.factor == 10.0  # type: ignore[attr-defined]
+    kind = _weighing_by(10.0)._trainer_kind
+    assert issubclass(kind, SummingTrainer)
+    assert kind.factor == 10.0
 
 
 def test_v4_freezes_the_embeddings(graph: Graph) -> None:

@@ -12,9 +12,16 @@ from metatne.baselines.walks import NO_NODE, biased_walks
 from metatne.graph.store import Graph
 
 
-def walk(graph: Graph, **options: float) -> np.ndarray:
-    settings = {"length": 20, "walks_per_node": 50, "p": 1.0, "q": 1.0, "seed": 0} | options
-    return biased_walks(graph, **settings)  # type: ignore[arg-type]
+def walk(
+    graph: Graph,
+    *,
+    length: int = 20,
+    walks_per_node: int = 50,
+    p: float = 1.0,
+    q: float = 1.0,
+    seed: int = 0,
+) -> np.ndarray:
+    return biased_walks(graph, length=length, walks_per_node=walks_per_node, p=p, q=q, seed=seed)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from safetensors import SafetensorError
+from typer.core import TyperArgument, TyperGroup, TyperOption
 from typer.testing import CliRunner
 
 import metatne
@@ -48,10 +49,12 @@ def test_help_reads_well(run: Run, command: list[str]) -> None:
 def test_every_parameter_is_explained(run: Run, command: list[str]) -> None:
     found = typer.main.get_command(app)
     for name in command:
-        found = found.commands[name]  # type: ignore[attr-defined]
+        assert isinstance(found, TyperGroup)
+        found = found.commands[name]
     for param in found.params:
-        assert len(param.help) > 5  # type: ignore[attr-defined]
-        assert param.metavar or param.is_flag  # type: ignore[attr-defined]
+        assert isinstance(param, TyperArgument | TyperOption)
+        assert len(param.help or "") > 5
+        assert param.metavar or getattr(param, "is_flag", False)
 
 
 def test_commands_are_listed_in_the_order_of_their_use(run: Run) -> None:

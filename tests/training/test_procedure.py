@@ -75,7 +75,7 @@ def train_plainly(graph: Graph, config: Config, num_steps: int) -> tuple[Any, Te
             batch = pairs.batch(kinds.count("structural"))
             kinds.append("structural")
             loss = structural_loss(U[batch.nodes], C[batch.neighbours], C[batch.negatives])
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             structural.step(share)
         else:
             kinds.append("meta")
@@ -84,7 +84,7 @@ def train_plainly(graph: Graph, config: Config, num_steps: int) -> tuple[Any, Te
             logits = network(*(torch.from_numpy(part) for part in nodes))
             truth = torch.from_numpy(tasks.is_positive).to(logits.dtype)
             loss = meta_loss(logits, truth, penalised, l2=config.l2)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             meta.step(share)
             meta_theta.param_groups[0]["lr"] = share * config.meta_rate
             meta_theta.step()

@@ -169,7 +169,7 @@ class EvidenceHead(nn.Module):
             (self.level, of_level),
         ):
             # Without a gradient a number stays as it is: of the prior, at 0.
-            parameter.register_hook(partial(torch.mul, kept))  # type: ignore[no-untyped-call]
+            parameter.register_hook(partial(torch.mul, kept))
 
     def forward(
         self,
