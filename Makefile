@@ -15,11 +15,11 @@ demo: $(VENV)/.core
 # Four workers on two cores, since tests of the page and the service wait as much as they work.
 test:
 	@$(MAKE) --no-print-directory --jobs 3 check page-check chromium
-	$(BIN)/pytest -m "not slow" --numprocesses 4 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest -m "not slow" --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # The same tests, and which lines they run; watching lines takes a quarter longer.
 coverage: $(VENV)/.dev page/node_modules chromium
-	$(BIN)/coverage run -m pytest -m "not slow" --numprocesses 4 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/coverage run -m pytest -m "not slow" --numprocesses 4 --dist loadfile --no-loadscope-reorder
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

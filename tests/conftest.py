@@ -15,6 +15,8 @@ install_import_hook("metatne", "type_checks.checked")
 
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
+from xdist.remote import Producer  # noqa: E402
+from xdist.scheduler import LoadFileScheduling  # noqa: E402
 
 from graphs import hand_made, held_by  # noqa: E402
 from metatne.estimator import MetaTNE  # noqa: E402
@@ -25,8 +27,9 @@ from metatne.graph.store import Graph  # noqa: E402
 settings.register_profile("metatne", deadline=None)
 settings.load_profile("metatne")
 
+RAY = "tests/cluster"
 LONG_FIRST = (
-    "tests/cluster",
+    RAY,
     "tests/page",
     "tests/cli",
     "tests/baselines",
@@ -58,14 +61,21 @@ SMALL = {
 }
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
+class ByFile(LoadFileScheduling):
+    """A file stays with one worker, which trains its models once; and Ray is started once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return RAY if nodeid.startswith(RAY) else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+    """Who runs which tests."""
+    return ByFile(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file stays with one worker, which trains its models once; all of Ray's tests do too."""
+    """Long ones first."""
     ranks = {folder: rank for rank, folder in enumerate(LONG_FIRST)}
-    for item in items:
-        file = item.nodeid.partition("::")[0]
-        group = "ray" if file.startswith(LONG_FIRST[0]) else file
-        item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=lambda item: ranks.get("/".join(item.nodeid.split("/")[:2]), len(ranks)))
 
 
