@@ -16,6 +16,19 @@ PHONE: dict[str, Any] = {
     "has_touch": True,
     "is_mobile": True,
 }
+BROKEN_WORDS = """() => {
+  const broken = [];
+  for (const name of document.querySelectorAll(".name, .chip-name"))
+    for (const text of [...name.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE))
+      for (const word of text.data.matchAll(/\\w+/g)) {
+        const range = document.createRange();
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        const lines = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
+        if (lines.size > 1) broken.push(`${word[0]} of ${text.data}`);
+      }
+  return broken;
+}"""
 
 
 def paper(desk: Desk) -> int:
@@ -89,10 +102,19 @@ def test_phone_shows_one_view_at_a_time_and_nothing_sticks_out(
     expect(desk.page.locator(".why-panel")).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [600, 900, 1100, 1300, 1920])
-def test_nothing_sticks_out_at_other_widths(new_desk: NewDesk, fake: Service, width: int) -> None:
+@pytest.mark.parametrize("width", [360, 600, 900, 1100, 1250, 1280, 1920])
+def test_nothing_sticks_out_and_no_word_breaks(
+    new_desk: NewDesk, fake: Service, width: int
+) -> None:
     desk = new_desk(fake.url, viewport={"width": width, "height": 800}).open()
+    expect(desk.page.locator(".why-panel .sum")).to_have_count(1)
     assert desk.page.evaluate("document.documentElement.scrollWidth") <= width
+    broken = desk.page.evaluate(BROKEN_WORDS)
+    for tab in ("What to label next", "Related labels"):
+        desk.choose(tab)
+        expect(desk.page.locator(".middle-panel .row, .related .reason").first).to_be_visible()
+        broken += desk.page.evaluate(BROKEN_WORDS)
+    assert broken == []
 
 
 def test_nothing_jumps_when_a_node_is_marked(new_desk: NewDesk, fake: Service) -> None:

@@ -3,10 +3,11 @@ import { draft, look, model } from "../desk";
 import { related, suggestions } from "../hints";
 import { markOf } from "../logic/draft";
 import { showId } from "../logic/ids";
-import { probability, signed } from "../logic/numbers";
+import { probability } from "../logic/numbers";
 import { choose } from "../ranking";
-import { Bar, Pull } from "./bars";
+import { Bar } from "./bars";
 import { MarkButtons, Sign, markByKey, moveByKey } from "./marking";
+import { PullRow, PullTable } from "./pull_table";
 import { Empty, Failed, Waiting } from "./states";
 
 /** Nodes whose mark would help most. */
@@ -79,29 +80,19 @@ export function Labels() {
         What holding a known label, or having it around, says about this one: to the right for, to the left
         against.
       </p>
-      <table class="reasons related" aria-busy={state === "asking"}>
-        <caption class="hidden">Known labels and their weights</caption>
-        <thead class="hidden">
-          <tr>
-            <th scope="col">Label</th>
-            <th scope="col">Bar</th>
-            <th scope="col">Weight</th>
-          </tr>
-        </thead>
-        <tbody>
+      <div class="related">
+        <PullTable
+          caption="Known labels and their weights"
+          columns={["Label", "Weight"]}
+          isBusy={state === "asking"}
+        >
           {sorted.map(({ label, weight }, i) => (
-            <tr key={i}>
-              <th scope="row" class="reason">
-                <span class="name">{String(label)}</span>
-              </th>
-              <td class="pull-cell">
-                <Pull value={weight} most={most} />
-              </td>
-              <td class="number">{signed(weight)}</td>
-            </tr>
+            <PullRow key={i} value={weight} most={most}>
+              <span class="name">{String(label)}</span>
+            </PullRow>
           ))}
-        </tbody>
-      </table>
+        </PullTable>
+      </div>
     </>
   );
 }

@@ -1,4 +1,3 @@
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Explanation, Id, NodeCard, Part } from "../contract";
 import { draft, look, model, selected } from "../desk";
@@ -7,8 +6,8 @@ import { showId } from "../logic/ids";
 import { nouns, probability, signed } from "../logic/numbers";
 import { choose } from "../ranking";
 import { card, explanation, selectedMark } from "../reasons";
-import { Pull } from "./bars";
 import { MarkButtons, Sign } from "./marking";
+import { PullRow, PullTable } from "./pull_table";
 import { Empty, Failed, Waiting } from "./states";
 
 const FIRST = 8;
@@ -78,41 +77,34 @@ function Parts({ found }: { found: Explanation }) {
   const most = Math.max(...examples.map((part) => Math.abs(part.contribution)));
   return (
     <>
-      <table class="reasons">
-        <caption class="hidden">What adds up to the log-odds of {showId(found.node)}</caption>
-        <thead class="hidden">
-          <tr>
-            <th scope="col">Reason</th>
-            <th scope="col">Bar</th>
-            <th scope="col">Contribution</th>
-          </tr>
-        </thead>
-        <tbody>
-          {shown.map((part, i) => (
-            <ReasonRow key={i} most={most} value={part.contribution}>
-              <NodeLink node={part.node!} />
-            </ReasonRow>
-          ))}
-          {!isWhole && rest.length > 0 && (
-            <ReasonRow value={sum(rest)}>
-              <button type="button" class="link" onClick={() => setWhole(true)}>
-                {nouns(rest.length, "other example")}
-              </button>
-            </ReasonRow>
-          )}
-          {general.map((part) => (
-            <ReasonRow key={part.says} value={part.contribution}>
-              <span class="faint">{part.says}</span>
-            </ReasonRow>
-          ))}
-          <tr class="sum">
-            <td colSpan={2}>
-              Together, in log-odds <span class="faint">(probability {probability(found.probability)})</span>
-            </td>
-            <td class="number">{signed(found.log_odds)}</td>
-          </tr>
-        </tbody>
-      </table>
+      <PullTable
+        caption={`What adds up to the log-odds of ${showId(found.node)}`}
+        columns={["Reason", "Contribution"]}
+      >
+        {shown.map((part, i) => (
+          <PullRow key={i} most={most} value={part.contribution}>
+            <NodeLink node={part.node!} />
+          </PullRow>
+        ))}
+        {!isWhole && rest.length > 0 && (
+          <PullRow value={sum(rest)}>
+            <button type="button" class="link" onClick={() => setWhole(true)}>
+              {nouns(rest.length, "other example")}
+            </button>
+          </PullRow>
+        )}
+        {general.map((part) => (
+          <PullRow key={part.says} value={part.contribution}>
+            <span class="faint">{part.says}</span>
+          </PullRow>
+        ))}
+        <tr class="sum">
+          <td colSpan={2}>
+            Together, in log-odds <span class="faint">(probability {probability(found.probability)})</span>
+          </td>
+          <td class="number">{signed(found.log_odds)}</td>
+        </tr>
+      </PullTable>
       <Shared found={found} />
       <KnownLabels found={found} />
     </>
@@ -120,28 +112,6 @@ function Parts({ found }: { found: Explanation }) {
 }
 
 const sum = (parts: Part[]): number => parts.reduce((total, part) => total + part.contribution, 0);
-
-interface RowProps {
-  value: number;
-  most?: number; // without it there is no bar: sums of many would dwarf the single examples
-  children: ComponentChildren;
-}
-
-function ReasonRow({ value, most, children }: RowProps) {
-  return (
-    <tr>
-      <td class="reason" colSpan={most === undefined ? 2 : 1}>
-        {children}
-      </td>
-      {most !== undefined && (
-        <td class="pull-cell">
-          <Pull value={value} most={most} />
-        </td>
-      )}
-      <td class="number">{signed(value)}</td>
-    </tr>
-  );
-}
 
 function NodeLink({ node }: { node: Id }) {
   return (
@@ -189,22 +159,13 @@ function KnownLabels({ found }: { found: Explanation }) {
   return (
     <div class="part">
       <h3>Its known labels, and what each says</h3>
-      <table class="reasons">
-        <tbody>
-          {found.labels.slice(0, 8).map((label, i) => {
-            const weight = weights.get(String(label));
-            return (
-              <tr key={i}>
-                <th scope="row" class="reason">
-                  <span class="name">{String(label)}</span>
-                </th>
-                <td class="pull-cell">{weight !== undefined && <Pull value={weight} most={most} />}</td>
-                <td class="number">{weight === undefined ? "–" : signed(weight)}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+      <PullTable caption="Its known labels and their weights" columns={["Label", "Weight"]}>
+        {found.labels.slice(0, 8).map((label, i) => (
+          <PullRow key={i} value={weights.get(String(label))} most={most}>
+            <span class="name">{String(label)}</span>
+          </PullRow>
+        ))}
+      </PullTable>
     </div>
   );
 }
