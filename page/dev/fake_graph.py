@@ -289,7 +289,7 @@ def ego(graph: FakeGraph, ask: JSON) -> JSON:
             "id": node,
             "degree": len(graph.neighbours[node]),
             "role": roles[node],
-            "probability": _sigmoid(log_odds(graph, node, ask)),
+            "probability": _sigmoid(log_odds(graph, node, ask)) if ask["positives"] else None,
         }
         for node in kept
     ]

@@ -132,7 +132,8 @@ class Handler(BaseHTTPRequestHandler):
         ask: JSON = {"positives": [], "negatives": []} | json.loads(self.body)
         if what == "rank":
             self._put_off(what)
-        if not ask["positives"]:
+        is_bare = what == "ego" and not ask["negatives"] and ask.get("prior") is None
+        if not ask["positives"] and not is_bare:
             raise RefusedError(422, "bad_support", "positives: expected at least one, found none")
         for node in [*ask["positives"], *ask["negatives"], *ask.get("nodes", [])]:
             graph.circle[node]  # an unknown node is a 404

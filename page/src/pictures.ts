@@ -26,7 +26,9 @@ const toDraw = computed(() => {
         ? []
         : [selected.value];
   if (nodes.length === 0) return null;
-  return { model: model.value.name, body: { ...question.value, nodes, max_nodes: MOST_AROUND } };
+  // Nothing is likely or unlikely before a node holds the label: then the graph alone is asked for.
+  const examples = question.value.positives.length > 0 ? question.value : {};
+  return { model: model.value.name, body: { ...examples, nodes, max_nodes: MOST_AROUND } };
 });
 
 export const ego = answering<NonNullable<typeof toDraw.value>, Ego>(

@@ -72,6 +72,22 @@ def test_row_shows_its_reasons_and_neighbourhood(desk: Desk) -> None:
     expect(desk.page.locator(".as-list").get_by_role("button", name=name)).to_be_visible()
 
 
+def test_a_node_is_drawn_before_any_holds_the_label(desk: Desk) -> None:
+    desk.button("Projects").click()
+    desk.button("New project").click()
+    expect(desk.page.get_by_text("Which nodes hold the label?")).to_be_visible()
+    desk.page.get_by_label("How many of all nodes hold it?").fill("3")
+    desk.page.get_by_label("Search nodes").fill("town 01")
+    found = desk.page.locator(".results .row").first
+    name = found.locator(".name").inner_text()
+    found.get_by_role("button", name=f"{name} does not hold it").click()
+    found.locator("[data-row]").click()
+    expect(desk.page.get_by_role("img")).to_have_attribute(
+        "aria-label", re.compile(f"around {re.escape(name)}")
+    )
+    expect(desk.page.get_by_role("alert")).to_have_count(0)
+
+
 def test_map_moves_between_graph_and_label(desk: Desk) -> None:
     desk.choose("Map")
     picture = desk.page.get_by_role("img")

@@ -57,6 +57,14 @@ def test_a_bad_question_names_its_field(
     assert error_of(response) == expected
 
 
+@pytest.mark.parametrize("more", [{"negatives": ["person 50"]}, {"prior": 0.1}])
+def test_an_ego_without_positives_takes_nothing_that_would_be_passed_over(
+    http: httpx.Client, more: dict[str, Any]
+) -> None:
+    response = http.post("/api/v1/models/town/ego", json={"nodes": ["person 1"]} | more)
+    assert error_of(response) == (422, "bad_support", "positives")
+
+
 @pytest.mark.parametrize(
     ("kind", "field"),
     [

@@ -158,14 +158,17 @@ def model_routes(state: ServiceState) -> APIRouter:
 
     @router.post("/{model}/ego", tags=[QUESTIONS], response_model=EgoAnswer, responses=OF_QUESTIONS)
     async def ego(model: str, body: EgoQuestion, request: Request) -> Response:
-        """The graph around some nodes; with positives, its nodes have probabilities."""
+        """The graph around some nodes; with positives, its nodes have probabilities.
+
+        Negatives or a prior without positives are refused: they would change nothing.
+        """
         served = catalogue.get(model)
 
         def work(progress: Progress) -> EgoAnswer:
             _ = served.needed_graph
             ranking = None
             positives = negatives = np.empty(0, dtype=np.int64)
-            if body.positives:
+            if body.positives or body.negatives or body.prior is not None:
                 examples = Examples(positives=body.positives, negatives=body.negatives)
                 question = resolve_question(served, examples, prior=body.prior)
                 positives, negatives = question.support.positives, question.support.negatives
