@@ -32,7 +32,7 @@ from metatne.estimator import MetaTNE
 from metatne.graph.node_ids import NodeIds
 from metatne.graph.planted import planted_graph
 from metatne.graph.source import GraphSource
-from metatne.service.node_search import NodeSearch
+from metatne.service.name_search import NameSearch
 
 CLIENTS = (1, 8, 32)
 MODEL = "/api/v1/models/model"
@@ -190,7 +190,7 @@ def search(num_names: int) -> dict[str, float]:
     names = ["".join(row) + str(number) for number, row in enumerate(parts)]
     node_ids = NodeIds(names)
     started = time.perf_counter()
-    index = NodeSearch(node_ids)
+    index = NameSearch(node_ids.array)
     found: dict[str, float] = {
         "names": num_names,
         "index_seconds": round(time.perf_counter() - started, 2),

@@ -12,6 +12,8 @@ import io
 import json
 import mimetypes
 import unicodedata
+from collections import Counter
+from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -127,6 +129,8 @@ class Handler(BaseHTTPRequestHandler):
     def _ask(self, graph: graphs.FakeGraph, what: str) -> None:
         if what == "nodes":
             return self._json(_search(graph, self.query["q"], int(self.query.get("limit", 20))))
+        if what == "labels":
+            return self._json(_labels(graph, self.query["q"], int(self.query.get("limit", 20))))
         if what == "node":
             return self._json(_card(graph, graph.by_text[self.query["id"]]))
         ask: JSON = {"positives": [], "negatives": []} | json.loads(self.body)
@@ -261,11 +265,21 @@ def _model(graph: graphs.FakeGraph) -> JSON:
     }
 
 
-def _search(graph: graphs.FakeGraph, text: str, limit: int) -> JSON:
+def _found(names: Iterable[Any], text: str) -> list[Any]:
     wanted = unicodedata.normalize("NFC", text).casefold()
-    names = [(str(node).casefold(), node) for node in graph.ids]
-    found = [node for name, node in names if name.startswith(wanted)]
-    found += [node for name, node in names if wanted in name[1:] and not name.startswith(wanted)]
+    having = [name for name in names if wanted in str(name).casefold()]
+    return sorted(having, key=lambda name: not str(name).casefold().startswith(wanted))
+
+
+def _labels(graph: graphs.FakeGraph, text: str, limit: int) -> JSON:
+    holders = Counter(label for held in graph.labels.values() for label in held)
+    found = _found(sorted(holders), text)
+    labels = [{"label": label, "num_holders": holders[label]} for label in found[:limit]]
+    return {"labels": labels, "more": len(found) > limit}
+
+
+def _search(graph: graphs.FakeGraph, text: str, limit: int) -> JSON:
+    found = _found(graph.ids, text)
     nodes = [
         {"id": node, "degree": len(graph.neighbours[node]), "labels": graph.labels[node][:5]}
         for node in found[:limit]

@@ -30,6 +30,11 @@ export interface FoundNode {
   labels: Label[];
 }
 
+export interface FoundLabel {
+  label: string;
+  num_holders: number;
+}
+
 export interface NodeCard {
   id: Id;
   degree: number;
@@ -40,8 +45,8 @@ export interface NodeCard {
 }
 
 export interface Filter {
-  holds: Label | null;
-  lacks: Label | null;
+  holds: string | null;
+  lacks: string | null;
   annotated: boolean | null;
   min_degree: number | null;
   contains: string | null;

@@ -4,7 +4,7 @@ import { ask } from "./api";
 import type { Id, Model, Project, Question } from "./contract";
 import type { Draft, Mark } from "./logic/draft";
 import { emptyDraft, markOf, withMark } from "./logic/draft";
-import { showId } from "./logic/ids";
+import { keyOf, showId } from "./logic/ids";
 import type { Check } from "./logic/precision";
 import { withCheck } from "./logic/precision";
 import { recall, remember } from "./memory";
@@ -35,6 +35,11 @@ export type View = "marks" | "ranking" | "picture" | "why";
 export const view = signal<View>("ranking"); // what a narrow screen shows
 
 export const checks = signal<Check[]>([]);
+/** Keys of all nodes that have been examples since the project was opened. */
+let known = new Set<string>();
+effect(() => {
+  for (const node of [...draft.value.positives, ...draft.value.negatives]) known.add(keyOf(node));
+});
 
 /** Looks at a node; on a narrow screen its reasons come to the front. */
 export function look(node: Id): void {
@@ -44,14 +49,14 @@ export function look(node: Id): void {
   });
 }
 
-/** Marks a node, or unmarks it with null; `rank` where it was seen in the ranking. */
+/** Marks a node, or unmarks it with null; `rank` where it was marked in the ranking. */
 export function mark(node: Id, as: Mark | null, rank?: number): void {
   const open = sheet.value;
   if (open === null) return;
   const before = markOf(open.draft, node);
   if (before === as) return say(`${showId(node)} is already marked so.`);
-  if (rank !== undefined && before === null) {
-    checks.value = withCheck(checks.value, { node, rank });
+  if (rank !== undefined) {
+    checks.value = withCheck(checks.value, known, { node, rank });
     keepChecks();
   }
   open.change(withMark(open.draft, node, as));
@@ -118,6 +123,7 @@ export function exampleOf(chosen: Model): Sheet {
 
 export function open(next: Sheet): void {
   batch(() => {
+    known = new Set();
     sheet.value = next;
     selected.value = null;
     checks.value = recall<Check[]>(checksName(next), []);

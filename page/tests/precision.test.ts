@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { keyOf } from "../src/logic/ids";
 import { precisionAtTop, withCheck } from "../src/logic/precision";
 import { draftOf } from "./draft";
 
@@ -35,6 +36,12 @@ test("the interval holds the share, within 0 and 1, and narrows", () => {
   assert.ok(all.low! > few.low!);
 });
 
-test("a node counts once, with its last rank", () => {
-  assert.deepEqual(withCheck(checks.slice(0, 1), { node: "a", rank: 9 }), [{ node: "a", rank: 9 }]);
+test("a node counts once, with the rank it had before its answer was known", () => {
+  const first = withCheck([], new Set(), { node: 7, rank: 3 });
+  assert.deepEqual(first, [{ node: 7, rank: 3 }]);
+  assert.deepEqual(withCheck(first, new Set([keyOf(7)]), { node: 7, rank: 1 }), first);
+});
+
+test("what was an example before the ranking proposed it does not count", () => {
+  assert.deepEqual(withCheck([], new Set([keyOf("a")]), { node: "a", rank: 1 }), []);
 });

@@ -30,6 +30,7 @@ from metatne.service.answers import (
     Answer,
     EgoAnswer,
     ExplainAnswer,
+    FoundLabels,
     FoundNodes,
     LabelWeight,
     MapAnswer,
@@ -96,6 +97,10 @@ class Client:
     def find_nodes(self, model: str, text: str, *, limit: int = 20) -> FoundNodes:
         """Nodes whose name begins with the text, then those that have it."""
         return self._get(FoundNodes, f"/models/{_part(model)}/nodes", q=text, limit=limit)
+
+    def find_labels(self, model: str, text: str = "", *, limit: int = 20) -> FoundLabels:
+        """Known labels whose name begins with the text, then those that have it."""
+        return self._get(FoundLabels, f"/models/{_part(model)}/labels", q=text, limit=limit)
 
     def node(self, model: str, node: NodeId) -> NodeCard:
         """What is known of a node."""

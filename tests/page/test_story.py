@@ -49,6 +49,25 @@ def test_marks_change_the_ranking_and_confirm_it(desk: Desk) -> None:
     desk.saved()
 
 
+@pytest.mark.parametrize("base_url", ["fake"], indirect=True)
+def test_only_what_the_ranking_proposed_is_checked(desk: Desk) -> None:
+    example = "lmms"  # the first of the ranking when it is taken back
+    desk.button(f"Remove {example}").click()
+    expect(desk.rows.first).to_have_text(example)
+    desk.mark_row(0, holds=True)  # no news: it was an example before
+    searched = desk.name(0)
+    desk.page.get_by_label("Search nodes").fill(searched)
+    found = desk.page.locator(".results")
+    found.get_by_role("button", name=f"{searched} holds it", exact=True).click()  # the user's idea
+    expect(desk.chip(True, searched)).to_have_count(1)
+    assert desk.figure("Right in the top 20").startswith("–")
+    desk.settled()
+    desk.mark_row(0, holds=True)
+    assert "1 of 1 checked" in desk.figure("Right in the top 20")
+    hint = desk.page.locator(".figure", has_text="Right in the top 20").get_attribute("title")
+    assert "in any other way do not count" in str(hint)
+
+
 def test_search_marks_and_unmarks(desk: Desk) -> None:
     desk.page.get_by_label("Search nodes").fill("n")
     found = desk.page.locator(".results .row").first
@@ -158,11 +177,34 @@ def test_prior_and_filter_and_pages(desk: Desk) -> None:
 
 def test_a_filter_that_nothing_passes_can_be_cleared(desk: Desk) -> None:
     desk.page.locator("summary", has_text="Filter").click()
-    desk.page.get_by_label("Has known label").fill("no such label")
+    desk.page.get_by_label("Name contains").fill("no such node")
     expect(desk.page.locator(".middle-panel .empty-title")).to_be_visible()
     desk.button("Clear").click()
     desk.settled()
     assert len(desk.names()) == 25
+
+
+def test_a_label_to_filter_by_is_chosen_among_those_there_are(desk: Desk) -> None:
+    total = desk.figure("Ranked")
+    desk.page.locator("summary", has_text="Filter").click()
+    field = desk.page.get_by_label("Has known label")
+    options = desk.page.locator("#filter-holds-labels option")
+    expect(options).to_have_count(11)  # the town's clubs but for the novel one
+    field.fill("CLUB 1")
+    expect(options).to_have_count(3)  # 1, 10 and 11
+    expect(desk.page.locator("#filter-holds-hint")).to_have_text("3 match: choose one")
+    assert desk.figure("Ranked") == total, "a part of a name filters nothing"
+    field.fill("club 1")
+    expect(desk.page.locator("#filter-holds-hint")).to_be_empty()
+    expect(desk.page.locator(".figure", has_text="Ranked")).not_to_contain_text(total)
+    desk.settled()
+    shown = desk.page.locator(".ranked-row .labels").all_inner_texts()
+    assert all("club 1" in labels.split(" · ") for labels in shown)
+    field.fill("no such label")
+    expect(desk.page.locator("#filter-holds-hint")).to_have_text("no such label")
+    expect(desk.page.locator(".figure", has_text="Ranked")).to_contain_text(total)
+    desk.button("Clear").click()
+    expect(field).to_have_value("")
 
 
 def test_what_to_label_next_and_related_labels(desk: Desk) -> None:

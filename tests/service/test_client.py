@@ -36,6 +36,12 @@ def test_questions_are_the_librarys(client: Client, town: ServedModel) -> None:
     assert client.is_ready()
     assert [model.name for model in client.models()] == ["town", "numbers"]
     assert client.find_nodes("town", "strasse").nodes[0].id == "Ärger Straße"
+    labels = client.find_labels("town", "CLUB 1").labels
+    assert [found.label for found in labels] == ["club 1"]
+    assert (
+        labels[0].num_holders
+        == client.rank("town", positives=["person 239"], filter={"holds": "club 1"}).num_ranked
+    )
     assert client.node("numbers", 12).id == 12
     table = town.model.rank(positives=HOLDS, negatives=LACKS, prior=0.2)
     answer = client.rank("town", positives=HOLDS, negatives=LACKS, prior=0.2, top=5)

@@ -59,6 +59,24 @@ def test_prefixes_come_first_and_more_is_said(http: httpx.Client, graph: Graph) 
     assert [node["id"] for node in alone["nodes"]] == ["naïve café"]
 
 
+def test_labels_are_found_with_their_holders(http: httpx.Client, graph: Graph) -> None:
+    holders = dict(zip(graph.labels.names, graph.labels.num_holders.tolist(), strict=True))
+    found = http.get(f"{TOWN}/labels", params={"limit": 100}).json()
+    assert {each["label"]: each["num_holders"] for each in found["labels"]} == holders
+    assert not found["more"]
+    few = http.get(f"{TOWN}/labels", params={"q": "CLUB", "limit": 2}).json()
+    assert [each["label"] for each in few["labels"]] == sorted(holders)[:2]
+    assert few["more"]
+    within = http.get(f"{TOWN}/labels", params={"q": "ub 3"}).json()
+    assert [each["label"] for each in within["labels"]] == ["club 3"]
+    assert http.get(f"{TOWN}/labels", params={"q": "bulc"}).json() == {"labels": [], "more": False}
+    assert error_of(http.get(f"{TOWN}/labels", params={"limit": "101"}))[2] == "limit"
+    forgotten = http.get(
+        f"{NUMBERS}/labels"
+    ).json()  # the paper's head keeps none, and has no graph
+    assert forgotten["labels"] == []
+
+
 def test_a_card_says_what_is_known(http: httpx.Client, graph: Graph) -> None:
     position = int(graph.node_ids.positions(["person 20"])[0])
     card = http.get(f"{TOWN}/node", params={"id": "person 20"}).json()

@@ -20,7 +20,7 @@ from metatne.estimator import MetaTNE
 from metatne.graph.node_ids import NodeIds
 from metatne.graph.store import Graph
 from metatne.service.http.server import Server
-from metatne.service.node_search import NodeSearch
+from metatne.service.name_search import NameSearch
 from metatne.service.served_model import ServedModel
 from service.towns import running
 
@@ -37,7 +37,7 @@ def packages(town: ServedModel, tmp_path_factory: pytest.TempPathFactory) -> Ite
     graph = Graph(old.indptr, old.indices, names, old.labels, weights=old.weights)
     model = MetaTNE(**town.model.get_params())
     model.trained_ = replace(town.trained, node_ids=names)
-    served = ServedModel("works-with-audio", model, graph, None, NodeSearch(names))
+    served = ServedModel("works-with-audio", model, graph, None, NameSearch(names.array))
     with running([served], tmp_path_factory.mktemp("packages")) as server:
         yield server
 
@@ -127,4 +127,4 @@ def test_made_up_requests_find_no_mistake_of_ours(server: Server) -> None:
             case.call_and_validate(checks=checks)
 
         try_out()
-    assert len(seen) == 21
+    assert len(seen) == 22

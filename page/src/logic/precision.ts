@@ -1,11 +1,13 @@
 // How often the top was right, by the marks that its rows were given.
 //
-// A node counts with the rank it had when it was marked: it was predicted before its answer was
-// known, so the share is an honest one, although every mark makes a new ranking.
+// A node counts if the ranking proposed it before its answer was known, with the rank it had then: so the
+// share is an honest one, although every mark makes a new ranking. An example that the user gave in any other
+// way (search, import, a project of before) says nothing about the ranking, nor does it when it is taken
+// back, proposed because the user had thought of it, and marked again.
 import type { Id } from "../contract";
 import type { Draft } from "./draft";
 import { markOf } from "./draft";
-import { sameId } from "./ids";
+import { keyOf } from "./ids";
 
 export interface Check {
   node: Id;
@@ -20,8 +22,9 @@ export interface Precision {
   high: number | null;
 }
 
-export function withCheck(checks: Check[], check: Check): Check[] {
-  return [...checks.filter((other) => !sameId(other.node, check.node)), check];
+/** `known` are the keys of all nodes that have been examples: their answer is no news. */
+export function withCheck(checks: Check[], known: ReadonlySet<string>, check: Check): Check[] {
+  return known.has(keyOf(check.node)) ? checks : [...checks, check];
 }
 
 export function precisionAtTop(checks: Check[], draft: Draft, top: number): Precision {

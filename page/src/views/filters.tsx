@@ -1,13 +1,19 @@
-import { useState } from "preact/hooks";
-import type { Label } from "../contract";
-import { filter, isFiltered, noFilter, rows } from "../ranking";
+import { batch } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import type { LabelField } from "../labels";
+import { clearLabels, labelFields } from "../labels";
+import { nouns } from "../logic/numbers";
+import { filter, isFiltered, noFilter } from "../ranking";
 import { useTyping } from "./text_field";
 
 /** Which nodes the ranking shows. */
 export function Filters() {
   const now = filter.value;
   const [isOpen, setOpen] = useState(isFiltered.value);
-  const seen = [...new Set(rows.value.flatMap((row) => row.labels.map(String)))].sort().slice(0, 200);
+  const isTyped = Object.values(labelFields).some((field) => field.text.value !== "");
+  useEffect(() => {
+    for (const field of Object.values(labelFields)) field.isOpen.value = isOpen;
+  }, [isOpen]);
   return (
     <details class="filters" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
@@ -20,20 +26,8 @@ export function Filters() {
           value={now.contains ?? ""}
           commit={(text) => (filter.value = { ...now, contains: text || null })}
         />
-        <TextFilter
-          id="filter-holds"
-          title="Has known label"
-          list="seen-labels"
-          value={now.holds === null ? "" : String(now.holds)}
-          commit={(text) => (filter.value = { ...now, holds: toLabel(text) })}
-        />
-        <TextFilter
-          id="filter-lacks"
-          title="Lacks known label"
-          list="seen-labels"
-          value={now.lacks === null ? "" : String(now.lacks)}
-          commit={(text) => (filter.value = { ...now, lacks: toLabel(text) })}
-        />
+        <LabelFilter id="filter-holds" title="Has known label" field={labelFields.holds} />
+        <LabelFilter id="filter-lacks" title="Lacks known label" field={labelFields.lacks} />
         <TextFilter
           id="filter-degree"
           title="Fewest neighbours"
@@ -60,16 +54,16 @@ export function Filters() {
         <button
           type="button"
           class="quiet"
-          disabled={!isFiltered.value}
-          onClick={() => (filter.value = noFilter)}
+          disabled={!isFiltered.value && !isTyped}
+          onClick={() =>
+            batch(() => {
+              filter.value = noFilter;
+              clearLabels();
+            })
+          }
         >
           Clear
         </button>
-        <datalist id="seen-labels">
-          {seen.map((label) => (
-            <option key={label} value={label} />
-          ))}
-        </datalist>
       </div>
     </details>
   );
@@ -79,12 +73,11 @@ interface FieldProps {
   id: string;
   title: string;
   value: string;
-  list?: string;
   isNumber?: boolean;
   commit: (text: string) => void;
 }
 
-function TextFilter({ id, title, value, list, isNumber, commit }: FieldProps) {
+function TextFilter({ id, title, value, isNumber, commit }: FieldProps) {
   const typing = useTyping(value, (text) => commit(text.trim()));
   return (
     <div class="field">
@@ -94,7 +87,6 @@ function TextFilter({ id, title, value, list, isNumber, commit }: FieldProps) {
       <input
         id={id}
         type="text"
-        {...(list ? { list } : {})}
         inputMode={isNumber ? "numeric" : "text"}
         maxLength={200}
         autocomplete="off"
@@ -110,9 +102,41 @@ const toCount = (text: string): number | null => {
   return text !== "" && value > 0 ? value : null;
 };
 
-/** Labels may be integers in the graph; what was seen there tells. */
-function toLabel(text: string): Label | null {
-  if (text === "") return null;
-  for (const row of rows.value) for (const label of row.labels) if (String(label) === text) return label;
-  return text;
+/** A label is chosen among those that the model's graph has; a part of a name lists what it may become. */
+function LabelFilter({ id, title, field }: { id: string; title: string; field: LabelField }) {
+  const { value, state } = field.found.answer.value;
+  const text = field.text.value.trim();
+  const labels = value?.labels ?? [];
+  const isSettled = text === "" || state !== "ready" || labels.some(({ label }) => label === text);
+  const number = `${labels.length}${value?.more ? "+" : ""}`;
+  return (
+    <div class="field">
+      <label class="field-label" for={id}>
+        {title}
+      </label>
+      <input
+        id={id}
+        type="text"
+        list={`${id}-labels`}
+        maxLength={200}
+        autocomplete="off"
+        spellcheck={false}
+        aria-invalid={!isSettled}
+        aria-describedby={`${id}-hint`}
+        placeholder="any"
+        value={field.text.value}
+        onInput={(event) => (field.text.value = event.currentTarget.value)}
+      />
+      <p id={`${id}-hint`} class="field-hint small" role="status">
+        {isSettled ? "" : labels.length === 0 ? "no such label" : `${number} match: choose one`}
+      </p>
+      <datalist id={`${id}-labels`}>
+        {labels.map(({ label, num_holders }) => (
+          <option key={label} value={label}>
+            {nouns(num_holders, "node")}
+          </option>
+        ))}
+      </datalist>
+    </div>
+  );
 }

@@ -66,6 +66,10 @@ export function RankingView() {
   );
 }
 
+const PROPOSED =
+  `Of the rows that you mark in this list while they are among the first ${TOP}, the share that holds the label. ` +
+  "A row counts with the rank it had before you answered; examples that you gave in any other way do not count.";
+
 /** What the ranking comes to, in three figures. */
 function Figures() {
   const { value } = ranking.answer.value;
@@ -95,8 +99,8 @@ function Figures() {
         }
         hint={
           top.share === null
-            ? "Of the rows you mark while they are in the top, the share that holds the label."
-            : `With 95 % confidence between ${percent(top.low!)} and ${percent(top.high!)}. A row counts with the rank it had when you marked it.`
+            ? PROPOSED
+            : `With 95 % confidence between ${percent(top.low!)} and ${percent(top.high!)}. ${PROPOSED}`
         }
       />
     </div>

@@ -58,6 +58,20 @@ class FoundNodes(Answer):
     more: bool
 
 
+class FoundLabel(Answer):
+    """A known label, and how many nodes hold it."""
+
+    label: str
+    num_holders: int
+
+
+class FoundLabels(Answer):
+    """What a search found: labels that begin with the text, then labels that contain it."""
+
+    labels: list[FoundLabel]
+    more: bool
+
+
 class Neighbour(Answer):
     """A neighbour, and the weight of the edge to it."""
 

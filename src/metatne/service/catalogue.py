@@ -16,7 +16,7 @@ from metatne.graph.store import Graph
 from metatne.prediction.support import Support
 from metatne.saved import TrainedModel
 from metatne.service.answers import Example
-from metatne.service.node_search import NodeSearch
+from metatne.service.name_search import NameSearch
 from metatne.service.rankings import Ranking
 from metatne.service.refusals import Refusal
 from metatne.service.scoring import Question
@@ -120,7 +120,7 @@ def load_served(
         model=model,
         graph=_graph_of(name, model.trained_, graphs, data_dir),
         example=_read_example(path, model.trained_),
-        search=NodeSearch(model.trained_.node_ids),
+        search=NameSearch(model.trained_.node_ids.array),
     )
     _warm_up(served)
     return served

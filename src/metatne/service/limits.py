@@ -20,7 +20,7 @@ and its memory grows with their square and its time with their cube."""
 MAX_TOP = 10_000
 MAX_QUERY_LENGTH = 200
 MAX_FOUND = 100
-"""Nodes that one search may return."""
+"""Nodes or labels that one search may return."""
 
 MAX_CANDIDATES = 100_000
 MAX_MAP_NODES = 500

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Bool, Float32, Int64
 
 from metatne.errors import LabelError, UnknownNodeError
@@ -20,6 +21,8 @@ from metatne.saved import TrainedModel
 from metatne.service.answers import (
     Capability,
     Example,
+    FoundLabel,
+    FoundLabels,
     FoundNode,
     FoundNodes,
     ModelFacts,
@@ -27,7 +30,7 @@ from metatne.service.answers import (
     NodeCard,
 )
 from metatne.service.limits import MAX_LABELS_SHOWN, MAX_NEIGHBOURS_SHOWN
-from metatne.service.node_search import NodeSearch
+from metatne.service.name_search import NameSearch
 from metatne.service.refusals import Refusal
 
 
@@ -39,7 +42,7 @@ class ServedModel:
     model: MetaTNE
     graph: Graph | None
     example: Example | None
-    search: NodeSearch
+    search: NameSearch
 
     @property
     def trained(self) -> TrainedModel:
@@ -130,8 +133,17 @@ class ServedModel:
                 FoundNode(
                     id=self.node_ids[node], degree=self.degree(node), labels=self.some_labels(node)
                 )
-                for node in found.nodes
+                for node in found.places
             ],
+            more=found.more,
+        )
+
+    def find_labels(self, text: str, limit: int) -> FoundLabels:
+        """Known labels whose name begins with the text, then those whose name has it."""
+        found = self._label_search.find(text, limit)
+        names = [self.known_labels.names[place] for place in found.places]
+        return FoundLabels(
+            labels=[FoundLabel(label=name, num_holders=self._num_holders[name]) for name in names],
             more=found.more,
         )
 
@@ -210,6 +222,10 @@ class ServedModel:
         unannotated = self.known_labels.unannotated
         nobody = np.zeros(len(self.node_ids), dtype=bool)
         return ~(nobody if unannotated is None else unannotated)
+
+    @cached_property
+    def _label_search(self) -> NameSearch:
+        return NameSearch(pa.array(self.known_labels.names, pa.large_string()))
 
     @cached_property
     def _num_holders(self) -> dict[str, int]:

@@ -14,6 +14,7 @@ from metatne.parallel import Progress
 from metatne.service.answers import (
     EgoAnswer,
     ExplainAnswer,
+    FoundLabels,
     FoundNodes,
     MapAnswer,
     ModelFacts,
@@ -45,8 +46,11 @@ from metatne.service.refusals import Refusal
 from metatne.service.scoring import resolve_question
 from metatne.service.state import ServiceState
 
-MODELS = "Models and nodes"
+MODELS = "Models, nodes and labels"
 QUESTIONS = "Questions"
+
+PartOfName = Annotated[str, Query(max_length=MAX_QUERY_LENGTH, description="Part of a name.")]
+MostFound = Annotated[int, Query(ge=1, le=MAX_FOUND)]
 
 
 def model_routes(state: ServiceState) -> APIRouter:
@@ -64,12 +68,22 @@ def model_routes(state: ServiceState) -> APIRouter:
     @router.get("/{model}/nodes", tags=[MODELS], response_model=FoundNodes, responses=OF_READING)
     async def nodes(
         model: str,
-        q: Annotated[str, Query(max_length=MAX_QUERY_LENGTH, description="Part of a name.")] = "",
-        limit: Annotated[int, Query(ge=1, le=MAX_FOUND)] = 20,
+        q: PartOfName = "",
+        limit: MostFound = 20,
     ) -> Response:
         """Nodes whose name begins with the text, then those that have it; in any case."""
         served = catalogue.get(model)
         return Json(await run_in_threadpool(served.find_nodes, q, limit))
+
+    @router.get("/{model}/labels", tags=[MODELS], response_model=FoundLabels, responses=OF_READING)
+    async def labels(
+        model: str,
+        q: PartOfName = "",
+        limit: MostFound = 20,
+    ) -> Response:
+        """Known labels by name, as nodes are found, with the number of nodes that hold each."""
+        served = catalogue.get(model)
+        return Json(await run_in_threadpool(served.find_labels, q, limit))
 
     @router.get("/{model}/node", tags=[MODELS], response_model=NodeCard, responses=OF_READING)
     async def node(

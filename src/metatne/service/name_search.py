@@ -1,4 +1,4 @@
-"""Nodes by a part of their name: prefixes by binary search, the rest by one pass over all names."""
+"""Names by a part of them: prefixes by binary search, the rest by one pass over all names."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Bool, Int64, UInt8
-
-from metatne.graph.node_ids import NodeIds
 
 SEPARATOR = "\0"
 """Between names: no name that can be typed has it, so no match runs from one into the next."""
@@ -30,22 +28,23 @@ def folded(text: str) -> str:
 
 
 class Found(NamedTuple):
-    """Positions of nodes, and whether there would have been more."""
+    """Positions of names, and whether there would have been more."""
 
-    nodes: list[int]
+    places: list[int]
     more: bool
 
 
-class NodeSearch:
-    """The names of all nodes without case, in ascending order, one after the other in one text.
+class NameSearch:
+    """The names of all nodes, or of all labels: without case, ascending, in one text.
 
     A search takes milliseconds a million names and gives other threads their turn.
     """
 
-    def __init__(self, node_ids: NodeIds) -> None:
-        names = _folded_names(node_ids)
+    def __init__(self, ids: pa.Array) -> None:
+        """Over names, or over integers as they are written."""
+        names = _folded_names(ids)
         order = np.asarray(pc.sort_indices(names), dtype=np.int64)
-        self._order: Int64[np.ndarray, " node"] = order
+        self._order: Int64[np.ndarray, " name"] = order
         nothing, separator = (pa.scalar(text, pa.large_string()) for text in ("", SEPARATOR))
         ascending = pc.binary_join_element_wise(names.take(pa.array(order)), nothing, separator)
         _, bounds, text = ascending.buffers()
@@ -63,9 +62,9 @@ class NodeSearch:
         return len(self._order)
 
     def find(self, text: str, limit: int) -> Found:
-        """Up to `limit` nodes: those whose name begins with the text, then those that have it.
+        """Up to `limit` names: those that begin with the text, then those that have it.
 
-        Each in ascending order of their names; all nodes begin with the empty text.
+        Each in ascending order; all begin with the empty text.
         """
         wanted = folded(text).encode("utf-8", errors="surrogatepass")
         if SEPARATOR.encode() in wanted:
@@ -79,8 +78,8 @@ class NodeSearch:
                     break
         return Found(self._order[rows[:limit]].tolist(), more=len(rows) > limit)
 
-    def contains(self, text: str) -> Bool[np.ndarray, " node"]:
-        """Whether each node's name has the text in it."""
+    def contains(self, text: str) -> Bool[np.ndarray, " name"]:
+        """Whether each name has the text in it."""
         wanted = folded(text).encode("utf-8", errors="surrogatepass")
         found = np.zeros(len(self), dtype=bool)
         if not wanted:
@@ -144,11 +143,11 @@ class NodeSearch:
                 yield places
 
 
-def _folded_names(node_ids: NodeIds) -> pa.LargeStringArray:
+def _folded_names(ids: pa.Array) -> pa.LargeStringArray:
     """The names without case; those in plain letters all at once, since most are."""
-    names = node_ids.array
-    if node_ids.is_integer:
-        return names.cast(pa.large_string())
+    names = ids.cast(pa.large_string())
+    if pa.types.is_integer(ids.type):
+        return names
     lower = pc.ascii_lower(names)
     others = np.flatnonzero(pc.invert(pc.string_is_ascii(names)))
     if not len(others):
