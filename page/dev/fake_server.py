@@ -122,7 +122,8 @@ class Handler(BaseHTTPRequestHandler):
     def _put_off(self, what: str) -> None:
         if self.server.num_refusals[what] > 0:
             self.server.num_refusals[what] -= 1
-            raise RefusedError(503, "overloaded", "too many asks at once; try again soon")
+            code = "loading" if what == "models" else "overloaded"
+            raise RefusedError(503, code, "not now; try again soon")
 
     # --- models --------------------------------------------------------------------------------
 

@@ -162,7 +162,7 @@ def test_until_models_are_loaded_it_is_not_ready(town: ServedModel, tmp_path: Pa
             http.get("/api/v1/models"),
             http.post(RANK, json=EXAMPLES),
         ):
-            assert error_of(response)[:2] == (503, "overloaded")
+            assert error_of(response)[:2] == (503, "loading")
             assert response.headers["retry-after"] == "1"
         server.state.catalogue.add([town])
         assert http.get("/ready").status_code == 200

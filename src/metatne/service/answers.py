@@ -272,6 +272,7 @@ ErrorCode = Literal[
     "unauthorised",
     "forbidden_origin",
     "overloaded",
+    "loading",
     "not_supported",
     "no_graph",
     "cancelled",

@@ -85,8 +85,8 @@ class Catalogue:
         """Refuse to answer before the models are loaded."""
         if not self.is_ready:
             raise Refusal(
-                "overloaded",
-                "the models are still being loaded; ask again in a moment",
+                "loading",
+                "the models are still being loaded; wait until /ready answers 200",
                 headers={"Retry-After": "1"},
             )
 

@@ -30,6 +30,7 @@ STATUS: dict[ErrorCode, int] = {
     "unauthorised": 401,
     "forbidden_origin": 403,
     "overloaded": 503,
+    "loading": 503,
     "not_supported": 409,
     "no_graph": 409,
     "cancelled": 503,
