@@ -120,12 +120,7 @@ class Client:
         progress: Progress | None = None,
     ) -> RankAnswer:
         """The nodes by how likely they hold the label; `progress` is told done and total."""
-        body = _examples(positives, negatives, prior) | {
-            "candidates": None if candidates is None else list(candidates),
-            "top": top,
-            "offset": offset,
-            "filter": filter,
-        }
+        body = _table(positives, negatives, prior, candidates, top, offset, filter)
         place = f"/models/{_part(model)}/rank"
         if progress is None:
             return self._post(RankAnswer, place, body)
@@ -198,12 +193,15 @@ class Client:
         *,
         positives: Nodes,
         negatives: Nodes = (),
+        candidates: Nodes | None = None,
         top: int | None = None,
+        offset: int = 0,
         prior: float | None = None,
+        filter: dict[str, Any] | None = None,
         format: Literal["csv", "parquet", "json"] = "csv",
     ) -> bytes:
-        """The ranking as the bytes of a file."""
-        body = _examples(positives, negatives, prior) | {"top": top}
+        """The rows that `rank` has, all of them unless `top` is given, as the bytes of a file."""
+        body = _table(positives, negatives, prior, candidates, top, offset, filter)
         place = f"/models/{_part(model)}/export"
         return self._send("POST", place, json=body, params={"format": format}).content
 
@@ -324,6 +322,23 @@ class Client:
 
 def _examples(positives: Nodes, negatives: Nodes, prior: float | None) -> dict[str, Any]:
     return {"positives": list(positives), "negatives": list(negatives), "prior": prior}
+
+
+def _table(
+    positives: Nodes,
+    negatives: Nodes,
+    prior: float | None,
+    candidates: Nodes | None,
+    top: int | None,
+    offset: int,
+    filter: dict[str, Any] | None,
+) -> dict[str, Any]:
+    return _examples(positives, negatives, prior) | {
+        "candidates": None if candidates is None else list(candidates),
+        "top": top,
+        "offset": offset,
+        "filter": filter,
+    }
 
 
 def _part(text: str) -> str:

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,8 +73,23 @@ def test_questions_are_the_librarys(client: Client, town: ServedModel) -> None:
     assert [point.role for point in points][-1] == "candidate"
     ego = client.ego("town", ["person 1"], positives=HOLDS, max_nodes=4)
     assert ego.nodes[0].role == "asked"
-    data = client.export("town", positives=HOLDS, negatives=LACKS, top=2)
-    assert len(list(csv.reader(io.StringIO(data.decode())))) == 3
+
+
+def test_a_file_has_the_rows_of_the_ranking(client: Client) -> None:
+    asked: dict[str, Any] = {
+        "positives": HOLDS,
+        "negatives": LACKS,
+        "prior": 0.2,
+        "candidates": [f"person {n}" for n in range(100, 200)],
+        "filter": {"annotated": True},
+        "offset": 3,
+        "top": 5,
+    }
+    rows = client.rank("town", **asked).rows
+    lines = list(csv.DictReader(io.StringIO(client.export("town", **asked).decode())))
+    assert [line["node"] for line in lines] == [row.node for row in rows]
+    assert [int(line["rank"]) for line in lines] == [row.rank for row in rows]
+    assert len(client.export("town", positives=HOLDS).splitlines()) == 1 + NUM_PEOPLE - len(HOLDS)
 
 
 def test_only_the_services_line_ends_end_lines() -> None:
