@@ -114,9 +114,7 @@ def rank_table(node_ids: NodeIds, scores: Scores, top: int | None) -> pd.DataFra
     A head that knows its errors adds `low` and `high`, between which the probability lies with
     95 % confidence (none where a sign has a single example), and `holds`, the decision.
     """
-    by_id = np.empty(len(node_ids), dtype=np.int64)
-    by_id[node_ids.order] = np.arange(len(node_ids))
-    order = np.lexsort((by_id[scores.candidates], -scores.logits))[:top]
+    order = ranked_order(node_ids, scores)[:top]
     table = pd.DataFrame(
         {"node": node_ids.take(scores.candidates[order])}
         | ranked_columns(
@@ -128,6 +126,14 @@ def rank_table(node_ids: NodeIds, scores: Scores, top: int | None) -> pd.DataFra
     )
     table.attrs["weak_negatives"] = node_ids.take(scores.weak_negatives)
     return table
+
+
+def ranked_order(node_ids: NodeIds, scores: Scores) -> Int64[np.ndarray, " node"]:
+    """Where the candidates stand, the likeliest first, equal scores in the order of their ids."""
+    by_id = np.empty(len(node_ids), dtype=np.int64)
+    by_id[node_ids.order] = np.arange(len(node_ids))
+    order: Int64[np.ndarray, " node"] = np.lexsort((by_id[scores.candidates], -scores.logits))
+    return order
 
 
 def ranked_columns(

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float64, Int64
 from scipy.special import expit
 
 from metatne.parallel import Progress
-from metatne.prediction.ranking import ranked_columns
+from metatne.prediction.ranking import ranked_columns, ranked_order
 from metatne.prediction.support import resolve_candidates
 from metatne.service.answers import RankAnswer, Row
 from metatne.service.questions import RowFilter
@@ -38,9 +38,7 @@ class Ranking:
         if nodes is None:
             nodes = resolve_candidates(served.node_ids, None, question.support)
         scores = score_nodes(question, nodes, progress)
-        by_id = np.empty(len(served.node_ids), dtype=np.int64)
-        by_id[served.node_ids.order] = np.arange(len(served.node_ids))
-        order = np.lexsort((by_id[nodes], -scores.logits))
+        order = ranked_order(served.node_ids, scores)
         thresholds = np.zeros(len(nodes)) if scores.thresholds is None else scores.thresholds
         prior = question.prior
         if prior is None and served.is_evidence:
