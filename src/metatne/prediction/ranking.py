@@ -57,10 +57,18 @@ def score_candidates(
     progressing = Progressing(progress, len(sets) * len(candidates))
     of_nodes = partial(score_nodes, scorer, support.positives, progressing=progressing)
     logits = score_against(of_nodes, sets, candidates)
-    if prior is not None:
-        given = len(support.positives) / (len(support.positives) + len(sets[0]))
-        logits = logits + float(logit(prior) - logit(given))
-    return Scores(candidates, logits, support.drawn)
+    return Scores(candidates, shift_to_prior(logits, support, prior), support.drawn)
+
+
+def shift_to_prior(
+    logits: Float[np.ndarray, " node"], support: Support, prior: float | None
+) -> Float[np.ndarray, " node"]:
+    """Log-odds of the paper's network, which takes the examples' share for the nodes', at `prior`."""
+    if prior is None:
+        return logits
+    num_negatives = len(support.negative_sets[0])
+    given = len(support.positives) / (len(support.positives) + num_negatives)
+    return logits + float(logit(prior) - logit(given))
 
 
 def _score_by_evidence(

@@ -11,7 +11,7 @@ from scipy.special import logit
 from metatne.errors import SupportError, UnknownNodeError
 from metatne.evidence.model import EvidenceModel
 from metatne.parallel import Progress
-from metatne.prediction.ranking import Scores, score_candidates
+from metatne.prediction.ranking import Scores, score_candidates, shift_to_prior
 from metatne.prediction.support import (
     Support,
     check_prior,
@@ -111,10 +111,7 @@ def score_examples(question: Question) -> Float64[np.ndarray, " example"]:
         return evidence + float(logit(share))
     scores = [score_by_network(scorer, support.positives, some, examples) for some in sets]
     logits: Float64[np.ndarray, " example"] = np.stack(scores).astype(np.float64).mean(axis=0)
-    if prior is None:
-        return logits
-    given = len(support.positives) / (len(support.positives) + len(sets[0]))
-    return logits + float(logit(prior) - logit(given))
+    return shift_to_prior(logits, support, prior)
 
 
 def check_not_empty(question: Question) -> None:
