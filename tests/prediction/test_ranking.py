@@ -13,7 +13,7 @@ from metatne.config import make_config
 from metatne.errors import SupportError
 from metatne.graph.node_ids import NodeIds
 from metatne.model import MetaTNENetwork
-from metatne.prediction.ranking import Scores, rank_table, score_candidates
+from metatne.prediction.ranking import Scores, decision_line, rank_table, score_candidates
 from metatne.prediction.support import NUM_WEAK_SETS, Support, with_weak_negatives
 from metatne.scoring import score_nodes
 
@@ -180,3 +180,13 @@ def test_likely_nodes_are_told_apart_where_probabilities_are_not() -> None:
     table = rank_table(ids, Scores(np.arange(2), np.array([90.0, 100.0]), NONE), None)
     assert table["probability"].tolist() == [1.0, 1.0]
     assert table["node"].tolist() == ["b", "a"]
+
+
+def test_the_decision_line_is_that_of_most_nodes() -> None:
+    ids = NodeIds(["a", "b", "c"])
+    thresholds = np.array([2.0, -1.0, 2.0])
+    scores = Scores(np.arange(3), np.zeros(3), NONE, np.ones(3), thresholds)
+    # Of all that were ranked, not of those that are returned.
+    assert rank_table(ids, scores, 1).attrs["decision_line"] == pytest.approx(expit(2.0))
+    assert rank_table(ids, Scores(np.arange(3), np.zeros(3), NONE), 1).attrs["decision_line"] == 0.5
+    assert decision_line(thresholds[:0]) == 0.5

@@ -57,6 +57,7 @@ def test_rows_are_those_of_the_library(http: httpx.Client, town: ServedModel) ->
     known = rows[rows["node"].map(lambda node: bool(seen[_place(town, node)]))]
     assert len(known) > len(rows) / 2
     line = answer["threshold"]
+    assert line == table.attrs["decision_line"]
     assert ((known["probability"] >= line) == known["holds"]).all()
 
 

@@ -32,21 +32,22 @@ def check_plot(file: Path | None) -> None:
 
 
 def plot_ranking(table: pd.DataFrame, file: Path) -> None:
-    """The likeliest nodes: probabilities, intervals, and where the decision changes."""
-    shown = table.head(MAX_DRAWN)
+    """The likeliest nodes: probabilities, intervals, and where the decision changes.
+
+    Nodes that nobody annotated have a line of their own, so a few may lie on the other side.
+    """
+    shown, line = table.head(MAX_DRAWN), table.attrs["decision_line"]
     figure = _figure_kind()(figsize=(7, 1.2 + 0.22 * len(shown)), layout="constrained")
     axis = figure.subplots()
     places = np.arange(len(shown))
     chances = shown["probability"].to_numpy()
-    holds = shown["holds"].to_numpy() if "holds" in shown else chances >= 0.5
+    holds = shown["holds"].to_numpy() if "holds" in shown else chances >= line
     if "low" in shown:
         axis.hlines(places, shown["low"], shown["high"], color="#cccccc", lw=5, zorder=1)
     for wanted, colour, name in ((True, HOLDS, "holds it"), (False, LACKS, "does not")):
         some = holds == wanted
         axis.scatter(chances[some], places[some], color=colour, label=name, zorder=2)
-    line = _decision_line(table)
-    if line is not None:
-        axis.axvline(line, color="#d55e00", ls="--", lw=1, label=f"decision ({line:.3f})")
+    axis.axvline(line, color="#d55e00", ls="--", lw=1, label=f"decision ({line:.3f})")
     axis.set_yticks(places, [str(node) for node in shown["node"]], parse_math=False)
     axis.invert_yaxis()
     axis.set_xlim(0, 1)
@@ -68,22 +69,6 @@ def plot_history(history: pd.DataFrame, best_step: int, file: Path) -> None:
     axis.grid(alpha=0.3)
     axis.legend()
     _save(figure, file)
-
-
-def _decision_line(table: pd.DataFrame) -> float | None:
-    """The probability that parts the nodes as their decisions do, as well as one line can.
-
-    Nodes that nobody annotated have a line of their own, so a few may lie on the other side. None
-    where all are decided alike.
-    """
-    chances = table["probability"].to_numpy()
-    holds = table["holds"].to_numpy() if "holds" in table else chances >= 0.5
-    if holds.all() or not holds.any():
-        return None
-    # How many decisions a line behind each row gets right: holders before it, others after.
-    right = np.cumsum(holds) + (~holds).sum() - np.cumsum(~holds)
-    last = int(np.argmax(right[:-1]))
-    return float((chances[last] + chances[last + 1]) / 2)
 
 
 def _figure_kind() -> Any:

@@ -120,7 +120,8 @@ def rank_table(node_ids: NodeIds, scores: Scores, top: int | None) -> pd.DataFra
     """node, probability, rank: the likeliest first, equal scores in the order of their ids.
 
     A head that knows its errors adds `low` and `high`, between which the probability lies with
-    95 % confidence (none where a sign has a single example), and `holds`, the decision.
+    95 % confidence (none where a sign has a single example), and `holds`, the decision. The
+    table's `attrs` have the weak negatives, and the probability at which decisions change.
     """
     order = ranked_order(node_ids, scores)[:top]
     table = pd.DataFrame(
@@ -133,7 +134,19 @@ def rank_table(node_ids: NodeIds, scores: Scores, top: int | None) -> pd.DataFra
         | {"rank": np.arange(1, len(order) + 1)}
     )
     table.attrs["weak_negatives"] = node_ids.take(scores.weak_negatives)
+    table.attrs["decision_line"] = decision_line(scores.thresholds)
     return table
+
+
+def decision_line(thresholds: Float[np.ndarray, " node"] | None) -> float:
+    """The probability from which on most nodes are taken to hold the label.
+
+    Nodes that nobody has annotated have a line of their own; the larger group's is told.
+    """
+    if thresholds is None or not len(thresholds):
+        return 0.5
+    lines, counts = np.unique(thresholds, return_counts=True)
+    return float(expit(lines[np.argmax(counts)]))
 
 
 def ranked_order(node_ids: NodeIds, scores: Scores) -> Int64[np.ndarray, " node"]:

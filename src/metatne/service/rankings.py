@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float64, Int64
 from scipy.special import expit
 
 from metatne.parallel import Progress
-from metatne.prediction.ranking import ranked_columns, ranked_order
+from metatne.prediction.ranking import decision_line, ranked_columns, ranked_order
 from metatne.prediction.support import resolve_candidates
 from metatne.service.answers import RankAnswer, Row
 from metatne.service.questions import RowFilter
@@ -135,21 +135,10 @@ class Ranking:
             num_all=len(self),
             num_holding=int(self.holds[passing].sum()),
             prior=self.prior,
-            threshold=self.decision_line,
+            threshold=decision_line(self.thresholds),
             weak_negatives=self.served.node_ids.take(self.weak_negatives),
             seconds=0.0,
         )
-
-    @property
-    def decision_line(self) -> float:
-        """The probability from which on most nodes are taken to hold the label.
-
-        Nodes that nobody has annotated have a line of their own; the larger group's is told.
-        """
-        if not len(self):
-            return 0.5
-        lines, counts = np.unique(self.thresholds, return_counts=True)
-        return float(expit(lines[np.argmax(counts)]))
 
 
 def _plain(values: np.ndarray) -> list[Any]:
