@@ -10,11 +10,12 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from metatne.cli.saving import save_model
 from metatne.estimator import MetaTNE
 from metatne.graph.planted import planted_graph
 from metatne.graph.source import GraphSource
@@ -115,8 +116,7 @@ def train_town(folder: Path) -> Path:
     graph.save(folder / "graph")
     model = MetaTNE(**QUICK).fit(graph)
     source = GraphSource.of(str(folder / "graph"))
-    model.trained_ = replace(model.trained_, graph_source=source)
-    model.save(folder / "town")
+    save_model(model, source, folder / "town", overwrite=False)
     drawn = np.random.default_rng(0).permutation(planted.num_nodes).tolist()
     example = Example(
         name="club 0",

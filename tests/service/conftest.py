@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
+from metatne.cli.saving import save_model
 from metatne.estimator import MetaTNE
 from metatne.graph.source import GraphSource
 from metatne.graph.store import Graph
@@ -26,8 +26,8 @@ def town_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     graph = town_graph()
     graph.save(folder / "graph")
     model = MetaTNE(**QUICK).fit(graph)
-    model.trained_ = replace(model.trained_, graph_source=GraphSource.of(str(folder / "graph")))
-    model.save(folder / "town")
+    source = GraphSource.of(str(folder / "graph"))
+    save_model(model, source, folder / "town", overwrite=False)
     write_example(folder / "town", Example(name="chess", positives=[*HOLDS], negatives=[*LACKS]))
     return folder / "town"
 

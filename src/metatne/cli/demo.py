@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from rich.table import Table
 from metatne.cli.command import Command, new_app
 from metatne.cli.console import say, show, show_table
 from metatne.cli.options import check_new_directory
+from metatne.cli.saving import save_model
 from metatne.cli.training_bar import training_progress
 from metatne.errors import MetaTNEError
 from metatne.estimator import MetaTNE
@@ -91,8 +91,7 @@ def _train_without(graph: Graph, label: str, directory: Path) -> MetaTNE:
     say(f"{visible!r}")
     with training_progress() as progress:
         model = MetaTNE().fit(visible, observers=[progress])
-    model.trained_ = replace(model.trained_, graph_source=source)
-    model.save(directory, overwrite=True)
+    save_model(model, source, directory, overwrite=True)
     say(f"saved the model in {directory}")
     return model
 

@@ -6,7 +6,6 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -34,6 +33,7 @@ from metatne.cli.options import (
     load_graph,
 )
 from metatne.cli.plots import check_plot, plot_history
+from metatne.cli.saving import save_model
 from metatne.cli.training_bar import training_progress
 from metatne.errors import InputError, OutputExistsError, RunError
 from metatne.estimator import MetaTNE
@@ -126,8 +126,7 @@ def train(
         check_memory((cluster.num_workers or 1) * estimate)
     with _kept_if_unfinished(checkpoint, resume=resume):
         _fit(model, loaded, cluster, checkpoint, resume=resume, log_dir=log_dir)
-        model.trained_ = replace(model.trained_, graph_source=GraphSource.of(graph))
-        model.save(out, overwrite=overwrite)
+        save_model(model, GraphSource.of(graph), out, overwrite=overwrite)
         shutil.rmtree(checkpoint.parent)
     if plot is not None:
         plot_history(model.history_, model.best_step_, plot)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +17,7 @@ from metatne.cli.options import (
     check_new_directory,
     load_graph,
 )
+from metatne.cli.saving import save_model
 from metatne.estimator import MetaTNE
 from metatne.graph.source import GraphSource
 
@@ -47,7 +47,6 @@ def update(
     check_new_directory("--out", out, overwrite=overwrite)
     before = MetaTNE.load(model)
     after = before.update(load_graph(graph, data_dir))
-    after.trained_ = replace(after.trained_, graph_source=GraphSource.of(graph))
-    after.save(out, overwrite=overwrite)
+    save_model(after, GraphSource.of(graph), out, overwrite=overwrite)
     num_nodes = len(after.trained_.node_ids)
     say(f"saved {out}: {num_nodes:,} nodes, {num_nodes - len(before.trained_.node_ids):,} new")

@@ -63,7 +63,7 @@ def score_candidates(
 def shift_to_prior(
     logits: Float[np.ndarray, " node"], support: Support, prior: float | None
 ) -> Float[np.ndarray, " node"]:
-    """Log-odds of the paper's network, which takes the examples' share for the nodes', at `prior`."""
+    """The network's log-odds, which are at the share of the examples, at that of the nodes."""
     if prior is None:
         return logits
     num_negatives = len(support.negative_sets[0])

@@ -17,7 +17,7 @@ _MEANINGS = {
     413: "The body or a list in it is too large.",
     415: "The body is of another kind than expected.",
     422: "A field is not what it should be.",
-    503: "Too much to do, or the models are still being loaded: ask again after `Retry-After` seconds.",
+    503: "Too much to do, or models are being loaded: ask again after `Retry-After` seconds.",
 }
 
 
