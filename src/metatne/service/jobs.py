@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError as NeverStarted
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event, Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from metatne.parallel import num_cores
 from metatne.service.refusals import Refusal
@@ -62,7 +62,7 @@ class Jobs:
         self._max_waiting = max_waiting
         self._pool = ThreadPoolExecutor(self.max_running, thread_name_prefix="metatne-ask")
         self._lock = Lock()
-        self._unfinished: set[Job[object]] = set()
+        self._unfinished: set[Job[Any]] = set()
         self._mean_seconds = 0.5
         self.num_refused = 0
         self.num_cancelled = 0
@@ -84,7 +84,7 @@ class Jobs:
             if len(self._unfinished) >= self.max_running + self._max_waiting:
                 self.num_refused += 1
                 raise self._overloaded()
-            self._unfinished.add(job)  # type: ignore[arg-type]
+            self._unfinished.add(job)
             job.future = self._pool.submit(self._timed, work, job)
         job.future.add_done_callback(lambda future: self._finished(job))
         return job

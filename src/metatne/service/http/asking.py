@@ -11,13 +11,12 @@ from fastapi import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Scope
 
-from metatne.errors import MetaTNEError
 from metatne.parallel import Progress
 from metatne.service.answers import Answer
-from metatne.service.http.problems import Json, as_json, error_body, unexpected
+from metatne.service.http.problems import Json, as_json, error_body, refusal_of_any
 from metatne.service.http.request_log import log
 from metatne.service.jobs import Cancelled, Job, Jobs
-from metatne.service.refusals import Refusal, refusal_of
+from metatne.service.refusals import Refusal
 
 EVENTS = "text/event-stream"
 LOOK_SECONDS = 0.1
@@ -89,16 +88,13 @@ async def _events(request: Request, job: Job[bytes]) -> AsyncIterator[bytes]:
 def _last_event(finished: asyncio.Future[bytes], scope: Scope) -> bytes:
     try:
         return _event("result", finished.result())
-    except Refusal as refusal:
-        return _event("error", error_body(refusal, scope))
-    except MetaTNEError as error:
-        return _event("error", error_body(refusal_of(error), scope))
     except (Cancelled, asyncio.CancelledError):
-        stopped = Refusal("cancelled", "the service is stopping; ask again when it is back")
-        return _event("error", error_body(stopped, scope))
-    except Exception:
-        log.exception("a question failed")
-        return _event("error", error_body(unexpected(), scope))
+        refusal = Refusal("cancelled", "the service is stopping; ask again when it is back")
+    except Exception as error:
+        refusal = refusal_of_any(error)
+        if refusal.code == "internal":
+            log.exception("a question failed")
+    return _event("error", error_body(refusal, scope))
 
 
 def _progress(done: int, total: int) -> bytes:

@@ -64,29 +64,25 @@ def error_body(refusal: Refusal, scope: Scope) -> bytes:
 def install(app: FastAPI) -> None:
     """Let the app answer every error in our shape."""
 
-    async def refused(request: Request, error: Refusal) -> Response:
-        return error_response(error, request.scope)
+    async def answered(request: Request, error: Exception) -> Response:
+        return error_response(refusal_of_any(error), request.scope)
 
-    async def failed(request: Request, error: MetaTNEError) -> Response:
-        return error_response(refusal_of(error), request.scope)
+    for kind in (Exception, Refusal, MetaTNEError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, answered)
 
-    async def of_framework(request: Request, error: HTTPException) -> Response:
-        return error_response(_of_status(error), request.scope)
 
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
-        return error_response(refusal_of_problems(error.errors()), request.scope)
-
-    async def broken(request: Request, error: Exception) -> Response:
-        return error_response(unexpected(), request.scope)
-
-    for kind, handler in (
-        (Exception, broken),
-        (Refusal, refused),
-        (MetaTNEError, failed),
-        (HTTPException, of_framework),
-        (RequestValidationError, invalid),
-    ):
-        app.add_exception_handler(kind, handler)  # type: ignore[arg-type]
+def refusal_of_any(error: Exception) -> Refusal:
+    """What any error is over HTTP."""
+    match error:
+        case Refusal():
+            return error
+        case MetaTNEError():
+            return refusal_of(error)
+        case HTTPException():
+            return _of_status(error)
+        case RequestValidationError():
+            return refusal_of_problems(error.errors())
+    return unexpected()
 
 
 def unexpected() -> Refusal:
