@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread, Timer, current_thread, main_thread
+from types import FrameType
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -49,8 +50,25 @@ def read_token(file: Path) -> str:
     return token
 
 
-class _QuietServer(uvicorn.Server):
-    """Uvicorn's server, to which a signal is a wish and no accident."""
+class QuietServer(uvicorn.Server):
+    """Uvicorn's server, to which a signal is a wish and no accident, and which ends in time."""
+
+    def leave(self) -> None:
+        """Take no more requests, and end those there are: at once when `STOP_SECONDS` are over.
+
+        Connections that are held open would be waited for, and not every wait has an end.
+        """
+        if not self.should_exit:
+            last = Timer(STOP_SECONDS, setattr, (self, "force_exit", True))
+            last.daemon = True
+            last.start()
+        self.should_exit = True
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal; a second one ends it at once."""
+        if self.should_exit:
+            self.force_exit = True
+        self.leave()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -88,7 +106,7 @@ class Server:
         self.url = f"http://{f'[{name}]' if ':' in name else name}:{self.port}"
         hosts = {*LOOPBACK, host} if token is None else None
         app: ASGIApp = make_app(state, token=token, hosts=hosts)
-        self._server = _QuietServer(
+        self._server = QuietServer(
             uvicorn.Config(
                 app,
                 log_config=None,
@@ -141,14 +159,7 @@ class Server:
 
     def stop(self) -> None:
         """Take no more requests, end those there are, and let `run` return."""
-        self._server.should_exit = True
-        # Connections that are held open would be waited for: not for ever.
-        last = Timer(STOP_SECONDS, self._leave)
-        last.daemon = True
-        last.start()
-
-    def _leave(self) -> None:
-        self._server.force_exit = True
+        self._server.leave()
 
 
 def _bound(host: str, port: int) -> socket.socket:
