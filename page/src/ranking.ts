@@ -4,7 +4,7 @@ import { answering } from "./answers";
 import type { Progress } from "./api";
 import { askRanking } from "./api";
 import type { Filter, Ranking, Row } from "./contract";
-import { draft, edit, model, question, selected } from "./desk";
+import { draft, edit, look, model, question, selected } from "./desk";
 import { rowsAbove } from "./logic/line";
 
 export const PAGE = 25;
@@ -96,6 +96,11 @@ let isChosen = false;
 export function choose(node: Row["node"] | null): void {
   isChosen = node !== null;
   if (node !== null) selected.value = node;
+}
+/** Chooses a node and looks at it: what a click on its name does, wherever it stands. */
+export function show(node: Row["node"]): void {
+  choose(node);
+  look(node);
 }
 effect(() => {
   const first = rows.value[0];

@@ -20,7 +20,7 @@ class Clock:
 
     def __init__(self, seconds: float, act: Callable[..., None], arguments: Any) -> None:
         self.seconds, self.daemon = seconds, False
-        self.strike = lambda: act(*arguments)
+        self.strike: Callable[[], None] = lambda: act(*arguments)
 
     def start(self) -> None:
         assert self.daemon, "it would keep the process alive"

@@ -1,4 +1,5 @@
 import { batch } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { LabelField } from "../labels";
 import { clearLabels, labelFields } from "../labels";
@@ -35,10 +36,7 @@ export function Filters() {
           value={now.min_degree === null ? "" : String(now.min_degree)}
           commit={(text) => (filter.value = { ...now, min_degree: toCount(text) })}
         />
-        <div class="field">
-          <label class="field-label" for="filter-annotated">
-            Annotated
-          </label>
+        <Field id="filter-annotated" title="Annotated">
           <select
             id="filter-annotated"
             value={now.annotated === null ? "" : String(now.annotated)}
@@ -50,7 +48,7 @@ export function Filters() {
             <option value="true">With known labels</option>
             <option value="false">Without any</option>
           </select>
-        </div>
+        </Field>
         <button
           type="button"
           class="quiet"
@@ -69,7 +67,18 @@ export function Filters() {
   );
 }
 
-interface FieldProps {
+function Field({ id, title, children }: { id: string; title: string; children: ComponentChildren }) {
+  return (
+    <div class="field">
+      <label class="field-label" for={id}>
+        {title}
+      </label>
+      {children}
+    </div>
+  );
+}
+
+interface TextProps {
   id: string;
   title: string;
   value: string;
@@ -77,13 +86,10 @@ interface FieldProps {
   commit: (text: string) => void;
 }
 
-function TextFilter({ id, title, value, isNumber, commit }: FieldProps) {
+function TextFilter({ id, title, value, isNumber, commit }: TextProps) {
   const typing = useTyping(value, (text) => commit(text.trim()));
   return (
-    <div class="field">
-      <label class="field-label" for={id}>
-        {title}
-      </label>
+    <Field id={id} title={title}>
       <input
         id={id}
         type="text"
@@ -93,7 +99,7 @@ function TextFilter({ id, title, value, isNumber, commit }: FieldProps) {
         spellcheck={false}
         {...typing}
       />
-    </div>
+    </Field>
   );
 }
 
@@ -110,10 +116,7 @@ function LabelFilter({ id, title, field }: { id: string; title: string; field: L
   const isSettled = text === "" || state !== "ready" || labels.some(({ label }) => label === text);
   const number = `${labels.length}${value?.more ? "+" : ""}`;
   return (
-    <div class="field">
-      <label class="field-label" for={id}>
-        {title}
-      </label>
+    <Field id={id} title={title}>
       <input
         id={id}
         type="text"
@@ -137,6 +140,6 @@ function LabelFilter({ id, title, field }: { id: string; title: string; field: L
           </option>
         ))}
       </datalist>
-    </div>
+    </Field>
   );
 }

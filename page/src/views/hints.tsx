@@ -1,13 +1,11 @@
 import { useRef, useState } from "preact/hooks";
-import { draft, look, model } from "../desk";
+import { draft, model } from "../desk";
 import { related, suggestions } from "../hints";
-import { markOf } from "../logic/draft";
-import { showId } from "../logic/ids";
 import { probability } from "../logic/numbers";
-import { choose } from "../ranking";
 import { Bar } from "./bars";
-import { MarkButtons, Sign, markByKey, moveByKey } from "./marking";
+import { MarkButtons, moveByKey } from "./marking";
 import { PullRow, PullTable } from "./pull_table";
+import { RowName } from "./row_name";
 import { Empty, Failed, Waiting } from "./states";
 
 /** Nodes whose mark would help most. */
@@ -36,22 +34,13 @@ export function Next() {
         >
           {value.map((node, i) => (
             <li key={i} class="row">
-              <button
-                type="button"
-                class="row-name"
-                data-row
-                tabIndex={i === Math.min(active, value.length - 1) ? 0 : -1}
+              <RowName
+                node={node.id}
+                isReachable={i === Math.min(active, value.length - 1)}
                 onFocus={() => setActive(i)}
-                onKeyDown={(event) => markByKey(event, node.id)}
-                onClick={() => {
-                  choose(node.id);
-                  look(node.id);
-                }}
               >
-                <Sign of={markOf(draft.value, node.id)} />
-                <span class="name">{showId(node.id)}</span>
-                <span class="faint small labels">{node.labels.map(String).join(" · ")}</span>
-              </button>
+                {node.labels.map(String).join(" · ")}
+              </RowName>
               <Bar probability={node.probability} />
               <span class="number">{probability(node.probability)}</span>
               <MarkButtons node={node.id} isReachable={i === Math.min(active, value.length - 1)} />

@@ -1,10 +1,10 @@
 import { useRef, useState } from "preact/hooks";
 import type { Id } from "../contract";
-import { draft, edit, look, mark, model } from "../desk";
+import { draft, edit, mark, model } from "../desk";
 import type { Mark } from "../logic/draft";
 import { showId } from "../logic/ids";
 import { count, nouns, percent } from "../logic/numbers";
-import { choose, ranking } from "../ranking";
+import { ranking, show } from "../ranking";
 import { markByKey, moveByKey, SIGNS } from "./marking";
 import { Search } from "./search";
 import { useTyping } from "./text_field";
@@ -89,10 +89,7 @@ function List({ as, title, nodes, empty }: ListProps) {
               tabIndex={i === reachable ? 0 : -1}
               onFocus={() => setActive(i)}
               onKeyDown={(event) => markByKey(event, node)}
-              onClick={() => {
-                choose(node);
-                look(node);
-              }}
+              onClick={() => show(node)}
             >
               {showId(node)}
             </button>

@@ -1,13 +1,13 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Ego, Id } from "../contract";
-import { look, model, selected } from "../desk";
+import type { Ego } from "../contract";
+import { model, selected } from "../desk";
 import type { Canvas, Dot, Ink, Tie } from "../drawing/canvas";
 import { keyOf, showId } from "../logic/ids";
 import { nouns, probability } from "../logic/numbers";
 import { cividis } from "../logic/scale";
 import { ego, map, picture, place } from "../pictures";
 import type { Picture as Kind } from "../pictures";
-import { choose } from "../ranking";
+import { show } from "../ranking";
 import { Sign } from "./marking";
 import { Choice } from "./choice";
 import { Failed } from "./states";
@@ -128,10 +128,7 @@ function Drawing({ scene, isWaiting }: { scene: Scene; isWaiting: boolean }) {
     void import("../drawing/canvas").then(({ Canvas }) => {
       if (isGone) return;
       canvas.current = new Canvas(box.current!, {
-        pick: (id: Id) => {
-          choose(id);
-          look(id);
-        },
+        pick: show,
         hover: (dot, x, y) => setHovered(dot === null ? null : { dot, x, y }),
       });
       watch.observe(box.current!);
@@ -247,10 +244,7 @@ function List({ dots }: { dots: Dot[] }) {
                 type="button"
                 class="link name"
                 aria-current={selected.value !== null && keyOf(selected.value) === dot.key}
-                onClick={() => {
-                  choose(dot.id);
-                  look(dot.id);
-                }}
+                onClick={() => show(dot.id)}
               >
                 {dot.text}
               </button>

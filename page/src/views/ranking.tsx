@@ -1,16 +1,14 @@
 import { useRef, useState } from "preact/hooks";
 import { numPutOff } from "../api";
 import type { Row } from "../contract";
-import { checks, draft, look, selected } from "../desk";
-import { markOf } from "../logic/draft";
-import { sameId, showId } from "../logic/ids";
+import { checks, draft, selected } from "../desk";
+import { sameId } from "../logic/ids";
 import { held } from "../logic/line";
 import { count, nouns, percent, probability } from "../logic/numbers";
 import { precisionAtTop } from "../logic/precision";
 import {
   PAGE,
   TOP,
-  choose,
   isFiltered,
   line,
   numAbove,
@@ -20,12 +18,14 @@ import {
   progress,
   ranking,
   rows,
+  show,
   shownRows,
 } from "../ranking";
 import { Bar } from "./bars";
 import { LineHead, LineRow } from "./decision_line";
 import { Filters } from "./filters";
-import { MarkButtons, Sign, markByKey, moveByKey } from "./marking";
+import { MarkButtons, moveByKey } from "./marking";
+import { RowName } from "./row_name";
 import { Empty, Failed } from "./states";
 import { exportOpen } from "./export";
 
@@ -203,27 +203,19 @@ function Table({ isOld, isFirst }: { isOld: boolean; isFirst: boolean }) {
 function RankedRow({ row, isReachable, onFocus }: { row: Row; isReachable: boolean; onFocus: () => void }) {
   const isSelected = selected.value !== null && sameId(selected.value, row.node);
   const isAbove = row.probability >= line.value;
-  const show = () => {
-    choose(row.node);
-    look(row.node);
-  };
   return (
-    <tr class={isSelected ? "ranked-row selected" : "ranked-row"} onClick={show}>
+    <tr class={isSelected ? "ranked-row selected" : "ranked-row"} onClick={() => show(row.node)}>
       <td class="number faint">{count(row.rank)}</td>
       <td class="node-cell">
-        <button
-          type="button"
-          class="row-name"
-          data-row
-          aria-current={isSelected}
-          tabIndex={isReachable ? 0 : -1}
+        <RowName
+          node={row.node}
+          rank={row.rank}
+          isReachable={isReachable}
+          isCurrent={isSelected}
           onFocus={onFocus}
-          onKeyDown={(event) => markByKey(event, row.node, row.rank)}
         >
-          <Sign of={markOf(draft.value, row.node)} />
-          <span class="name">{showId(row.node)}</span>
-          <span class="faint small labels">{row.labels.map(String).join(" · ")}</span>
-        </button>
+          {row.labels.map(String).join(" · ")}
+        </RowName>
       </td>
       <td class="bar-column">
         <Bar probability={row.probability} low={row.low} high={row.high} line={line.value} isAbove={isAbove} />

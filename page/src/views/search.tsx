@@ -3,13 +3,11 @@ import { useRef, useState } from "preact/hooks";
 import { answering } from "../answers";
 import { ask } from "../api";
 import type { FoundNode } from "../contract";
-import { draft, model } from "../desk";
-import { markOf } from "../logic/draft";
+import { model } from "../desk";
 import { showId } from "../logic/ids";
 import { count, nouns } from "../logic/numbers";
-import { choose } from "../ranking";
-import { look } from "../desk";
-import { MarkButtons, Sign, markByKey, moveByKey } from "./marking";
+import { MarkButtons, moveByKey } from "./marking";
+import { RowName } from "./row_name";
 import { Failed } from "./states";
 
 const LONGEST = 200;
@@ -82,24 +80,14 @@ export function Search() {
           <ul class="rows">
             {nodes.map((node, i) => (
               <li key={i} class="row">
-                <button
-                  type="button"
-                  class="row-name"
-                  data-row
-                  tabIndex={i === active ? 0 : -1}
+                <RowName
+                  node={node.id}
+                  name={node.name ?? showId(node.id)}
+                  isReachable={i === active}
                   onFocus={() => setActive(i)}
-                  onKeyDown={(event) => markByKey(event, node.id)}
-                  onClick={() => {
-                    choose(node.id);
-                    look(node.id);
-                  }}
                 >
-                  <Sign of={markOf(draft.value, node.id)} />
-                  <span class="name">{node.name ?? showId(node.id)}</span>
-                  <span class="faint small">
-                    {[nouns(node.degree, "neighbour"), ...node.labels.slice(0, 2).map(String)].join(" · ")}
-                  </span>
-                </button>
+                  {[nouns(node.degree, "neighbour"), ...node.labels.slice(0, 2).map(String)].join(" · ")}
+                </RowName>
                 <MarkButtons node={node.id} isReachable={i === active} />
               </li>
             ))}

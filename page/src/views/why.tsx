@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 import type { Explanation, Id, NodeCard, Part } from "../contract";
-import { draft, look, model, selected } from "../desk";
+import { draft, model, selected } from "../desk";
 import { markOf } from "../logic/draft";
 import { showId } from "../logic/ids";
 import { nouns, probability, signed } from "../logic/numbers";
-import { choose } from "../ranking";
+import { show } from "../ranking";
 import { card, explanation, selectedMark } from "../reasons";
 import { MarkButtons, Sign } from "./marking";
 import { PullRow, PullTable } from "./pull_table";
@@ -120,10 +120,7 @@ function NodeLink({ node }: { node: Id }) {
       <button
         type="button"
         class="link name"
-        onClick={() => {
-          choose(node);
-          look(node);
-        }}
+        onClick={() => show(node)}
       >
         {showId(node)}
       </button>

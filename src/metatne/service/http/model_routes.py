@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from starlette.responses import Response
 
 from metatne.parallel import Progress
 from metatne.service.answers import (
+    Answer,
     EgoAnswer,
     ExplainAnswer,
     FoundLabels,
@@ -37,13 +39,14 @@ from metatne.service.questions import (
     ExplainQuestion,
     ExportQuestion,
     MapQuestion,
+    PriorExamples,
     RankQuestion,
     RelateQuestion,
     SuggestQuestion,
 )
 from metatne.service.reasons import explain_node, relate_labels, suggest_nodes
 from metatne.service.refusals import Refusal
-from metatne.service.scoring import resolve_question
+from metatne.service.scoring import Question, resolve_question
 from metatne.service.state import ServiceState
 
 MODELS = "Models, nodes and labels"
@@ -58,6 +61,21 @@ def model_routes(state: ServiceState) -> APIRouter:
     router = APIRouter(prefix="/api/v1/models")
     catalogue, jobs, desk = state.catalogue, state.jobs, state.desk
 
+    async def ask(
+        model: str,
+        body: Examples,
+        request: Request,
+        work: Callable[[Question, Progress], Answer],
+    ) -> Response:
+        """What `work` finds for the examples, which are looked up beside the event loop too."""
+        served = catalogue.get(model)
+        prior = body.prior if isinstance(body, PriorExamples) else None
+
+        def resolve_and_work(progress: Progress) -> Answer:
+            return work(resolve_question(served, body, prior=prior), progress)
+
+        return await answer(request, jobs, resolve_and_work)
+
     @router.get("", tags=[MODELS], response_model=Models, responses=errors())
     async def models() -> Response:
         """Every model, and what it can be asked."""
@@ -66,24 +84,14 @@ def model_routes(state: ServiceState) -> APIRouter:
         return Json(Models(models=facts))
 
     @router.get("/{model}/nodes", tags=[MODELS], response_model=FoundNodes, responses=OF_READING)
-    async def nodes(
-        model: str,
-        q: PartOfName = "",
-        limit: MostFound = 20,
-    ) -> Response:
+    async def nodes(model: str, q: PartOfName = "", limit: MostFound = 20) -> Response:
         """Nodes whose name begins with the text, then those that have it; in any case."""
-        served = catalogue.get(model)
-        return Json(await run_in_threadpool(served.find_nodes, q, limit))
+        return Json(await run_in_threadpool(catalogue.get(model).find_nodes, q, limit))
 
     @router.get("/{model}/labels", tags=[MODELS], response_model=FoundLabels, responses=OF_READING)
-    async def labels(
-        model: str,
-        q: PartOfName = "",
-        limit: MostFound = 20,
-    ) -> Response:
+    async def labels(model: str, q: PartOfName = "", limit: MostFound = 20) -> Response:
         """Known labels by name, as nodes are found, with the number of nodes that hold each."""
-        served = catalogue.get(model)
-        return Json(await run_in_threadpool(served.find_labels, q, limit))
+        return Json(await run_in_threadpool(catalogue.get(model).find_labels, q, limit))
 
     @router.get("/{model}/node", tags=[MODELS], response_model=NodeCard, responses=OF_READING)
     async def node(
@@ -126,49 +134,37 @@ def model_routes(state: ServiceState) -> APIRouter:
     )
     async def explain(model: str, body: ExplainQuestion, request: Request) -> Response:
         """Why a node has its probability: parts that add up to its log-odds."""
-        served = catalogue.get(model)
-
-        def work(progress: Progress) -> ExplainAnswer:
-            question = resolve_question(served, body, prior=body.prior)
-            return explain_node(desk, question, body.node, progress)
-
-        return await answer(request, jobs, work)
+        return await ask(
+            model, body, request, lambda found, told: explain_node(desk, found, body.node, told)
+        )
 
     @router.post(
         "/{model}/relate", tags=[QUESTIONS], response_model=RelateAnswer, responses=OF_QUESTIONS
     )
     async def relate(model: str, body: RelateQuestion, request: Request) -> Response:
         """Which known labels speak for the novel one, and which against it."""
-        served = catalogue.get(model)
-
-        def work(progress: Progress) -> RelateAnswer:
-            return relate_labels(desk, resolve_question(served, body), body.top, progress)
-
-        return await answer(request, jobs, work)
+        return await ask(
+            model, body, request, lambda found, told: relate_labels(desk, found, body.top, told)
+        )
 
     @router.post(
         "/{model}/suggest", tags=[QUESTIONS], response_model=SuggestAnswer, responses=OF_QUESTIONS
     )
     async def suggest(model: str, body: SuggestQuestion, request: Request) -> Response:
         """What to label next, the most helpful first."""
-        served = catalogue.get(model)
-
-        def work(progress: Progress) -> SuggestAnswer:
-            question = resolve_question(served, body, prior=body.prior)
-            return suggest_nodes(desk, question, body.number, progress)
-
-        return await answer(request, jobs, work)
+        return await ask(
+            model, body, request, lambda found, told: suggest_nodes(desk, found, body.number, told)
+        )
 
     @router.post("/{model}/map", tags=[QUESTIONS], response_model=MapAnswer, responses=OF_QUESTIONS)
     async def map_(model: str, body: MapQuestion, request: Request) -> Response:
         """Where the examples and some nodes lie, before and after the examples were given."""
-        served = catalogue.get(model)
 
-        def work(progress: Progress) -> MapAnswer:
-            question = resolve_question(served, body, prior=body.prior)
-            return draw_map(desk, question, served.positions(body.nodes, "nodes"), progress)
+        def work(question: Question, progress: Progress) -> MapAnswer:
+            nodes = question.served.positions(body.nodes, "nodes")
+            return draw_map(desk, question, nodes, progress)
 
-        return await answer(request, jobs, work)
+        return await ask(model, body, request, work)
 
     @router.post("/{model}/ego", tags=[QUESTIONS], response_model=EgoAnswer, responses=OF_QUESTIONS)
     async def ego(model: str, body: EgoQuestion, request: Request) -> Response:
