@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from cli.running import TINY, Run
 from metatne.cli import demo
+from metatne.cli.demo import own_command
 from metatne.estimator import MetaTNE
 from metatne.graph.build import build_graph
 from metatne.graph.planted import planted_graph
@@ -97,13 +99,33 @@ def test_a_held_out_tag_is_shown_with_the_truth(run: Run, packages: Graph) -> No
     assert lines[-4].startswith(f"Over all {tagged} other tagged packages: AUC 0.")
     assert "average precision 0." in lines[-4]
     directory = Path("demo/game-[chess]:cat:-go")
-    assert lines[-2] == f"Ask it yourself: metatne serve '{directory}'"
+    assert lines[-2] == f"Ask it yourself: {own_command()} serve '{directory}'"
     trained = MetaTNE.load(directory).trained_
     assert trained.graph_source == GraphSource("debian", (TAG,))
     example = json.loads((directory / "example.json").read_text())
     assert example["name"] == TAG
     assert example["positives"] == given
     assert len(example["negatives"]) == 20
+
+
+def test_the_page_is_opened_by_a_command_that_works_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / ".venv" / "bin" / "metatne"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [".venv/bin/metatne", "demo"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert own_command() == ".venv/bin/metatne"
+    monkeypatch.chdir(tmp_path / ".venv")
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    assert own_command() == "bin/metatne"
+    monkeypatch.setattr(sys, "argv", ["somewhere/__main__.py"])
+    assert own_command() == f"{sys.executable} -m metatne"
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert own_command() == "metatne"
 
 
 def test_the_model_never_saw_the_tag_and_is_used_again(run: Run, packages: Graph) -> None:

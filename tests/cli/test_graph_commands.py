@@ -18,7 +18,7 @@ def test_two_csv_files_become_a_stored_graph(run: Run, town: Town) -> None:
     assert (done.code, done.out) == (0, "")
     graph = Graph.open("mine")
     assert graph.num_nodes == 150
-    assert graph.name == "edges"
+    assert graph.name == "mine"
     assert "person 7, Main Street" in graph.node_ids
     assert graph.fingerprint == Graph.open(town.graph).fingerprint
     assert f"read {graph.num_edges:,} edges" in done.err
@@ -205,3 +205,14 @@ def test_nodes_without_any_label_are_pointed_out(run: Run, tmp_path: Path) -> No
     assert "2 nodes have no label and count as lacking all of them" in done.err
     done = run(*importing, "--out", tmp_path / "unknown", "--unlisted-unknown")
     assert "count as lacking" not in done.err
+
+
+def test_swapped_files_are_suspected(run: Run, town: Town) -> None:
+    done = run("graph", "import", town.labels, "--labels", town.edges, "--out", "g")
+    assert done.code == 2
+    assert "were the edges and the labels swapped?" in done.err
+    Path("edges.csv").write_text("1,2\n2,3\n3,4\n4,5\n5,6\n6,7\n")
+    Path("labels.csv").write_text("1,1\n2,1\n3,2\n4,2\n99,1\n")
+    done = run("graph", "import", "edges.csv", "--labels", "labels.csv", "--out", "g")
+    assert "the graph has no node 99" in done.err
+    assert "swapped" not in done.err, "few labels, numbered like nodes"

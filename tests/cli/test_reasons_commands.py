@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy.special import logit
@@ -38,7 +39,12 @@ def test_predictions_have_intervals_and_marks(run: Run, model: Path, people: lis
     done = run("predict", model, *examples(people), "--top", 5)
     assert done.code == 0
     table = MetaTNE.load(model).rank(positives=people[:3], negatives=people[3:6], top=5)
+    titles = done.err.splitlines()[-1]
     for line, row in zip(done.out.splitlines(), table.itertuples(), strict=True):
+        assert line[titles.index("prob.") :].startswith(f"{row.probability:.4f}")
+        assert line[titles.index("low") :].startswith(f"{row.low:.4f}")
+        assert line[titles.index("high") :].startswith(f"{row.high:.4f}")
+        assert line[titles.index("node") :] == row.node
         assert line.split()[0] == str(row.rank)
         assert f"{row.probability:.4f} {'+' if row.holds else ' '} {row.low:.4f}" in line
     done = run("predict", model, *examples(people), "--prior", "1.5")
@@ -66,9 +72,15 @@ def test_relations_and_suggestions(run: Run, model: Path, people: list[str]) -> 
     weights = [float(line.split()[0]) for line in done.out.splitlines()]
     assert len(weights) == 4
     assert weights == sorted(weights, reverse=True)
+    assert done.err.splitlines()[0].split() == ["weight", "label"]
     done = run("suggest", model, *examples(people), "--number", 3)
     assert done.code == 0
-    assert len(done.out.splitlines()) == 3
+    trained = MetaTNE.load(model)
+    given: dict[str, Any] = {"positives": people[:3], "negatives": people[3:6]}
+    chances = trained.rank(**given).set_index("node")["probability"]
+    expected = [f"{chances[node]:.4f}  {node}" for node in trained.suggest(3, **given)]
+    assert done.out.splitlines() == expected
+    assert done.err.splitlines() == ["prob.   node"]
 
 
 def test_mistakes_are_said(run: Run, town: Town, model: Path, people: list[str]) -> None:

@@ -93,4 +93,8 @@ def test_nothing_to_report(run: Run) -> None:
     told = run("report")
     assert told.code == 2
     assert "has no lines" in told.err
+    assert "run `metatne reproduce`" in told.err
+    Path("results/mine").mkdir()
+    Path("results/mine/overall.jsonl").touch()
+    assert "did you mean results/mine?" in run("report").err
     assert not Path("RESULTS.md").exists()

@@ -88,6 +88,12 @@ def test_variants_have_the_papers_f1() -> None:
     assert cells[3] == ""
 
 
+def test_what_the_paper_does_not_have_has_no_column() -> None:
+    page = write_report({"overall": [row("metatne", 1, 0.7, dataset="debian")]})
+    assert "| method | trials | AUC | F1 | recall | AP | seconds | GB |\n|" + 8 * "---|" in page
+    assert len(line_of(page, "MetaTNE (default)")) == 8
+
+
 def test_plots(tmp_path: Path) -> None:
     rows = [
         row(method, trial, 0.6 + n / 1000, negatives=n, query_negatives=n)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -70,8 +72,19 @@ def demo(
         graph.node_ids.positions(ranking["node"].tolist()), held_out
     )
     _show(graph, label, examples, ranking, top)
-    show(f"\nAsk it yourself: metatne serve {shlex.quote(str(directory))}")
+    show(f"\nAsk it yourself: {own_command()} serve {shlex.quote(str(directory))}")
     show("and open the address that it prints in a browser.")
+
+
+def own_command() -> str:
+    """How this program is called from the user's shell, where it may lie in an environment."""
+    if shutil.which("metatne") is not None:
+        return "metatne"
+    program = Path(sys.argv[0]).absolute()
+    if program.name == "metatne" and program.is_file():
+        here = Path.cwd()
+        return shlex.quote(str(program.relative_to(here) if here in program.parents else program))
+    return f"{shlex.quote(sys.executable)} -m metatne"
 
 
 def _train_without(graph: Graph, label: str, directory: Path) -> MetaTNE:

@@ -162,7 +162,7 @@ def import_graph(
     ] = False,
     name: Annotated[
         str | None,
-        typer.Option("--name", metavar="NAME", help="What to call the graph, if not like EDGES."),
+        typer.Option("--name", metavar="NAME", help="What to call the graph, if not like DIR."),
     ] = None,
     overwrite: OverwriteOption = False,
 ) -> None:
@@ -188,7 +188,7 @@ def import_graph(
         labelled_only=labelled_only,
         drop_isolated=drop_isolated,
         directed=directed,
-        name=name,
+        name=name or out.absolute().name,
     )
     graph.save(out, overwrite=overwrite)
     for line in graph.report.lines():

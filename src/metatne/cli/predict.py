@@ -152,10 +152,16 @@ def predict(
         say(f"wrote {ranking.num_ranked:,} ranked nodes to {output_file}")
         return
     width = len(str(len(ranking.shown)))
+    say(f"{'#':>{width}}  {_titles(ranking.shown)}  node")
     for row in ranking.shown.itertuples():
         show(f"{row.rank:>{width}}  {_confidence(row)}  {row.node}")
     if (num_more := ranking.num_ranked - len(ranking.shown)) > 0:
         say(f"… and {num_more:,} more; --top N shows more, --output FILE keeps all")
+
+
+def _titles(table: pd.DataFrame) -> str:
+    """What stands above `_confidence`; a remark, so that what reads the lines finds rows alone."""
+    return "prob.  + low    … high  " if "holds" in table else "prob. "
 
 
 def _confidence(row: Any) -> str:

@@ -41,6 +41,7 @@ def relate(
     positives, negatives = given_examples(positive, negative, support)
     table = MetaTNE.load(model).relate(positives=positives, negatives=negatives)
     shown = table.head(top)
+    say(f"{'weight':>8}  label")
     for row in shown.itertuples():
         show(f"{row.weight:+8.3f}  {row.label}")
     against = table.iloc[max(len(shown), len(table) - top) :]

@@ -52,10 +52,19 @@ def report(
     further = results_file(results).rows()
     if not any(found.values()) and not further:
         raise InputError(
-            f"--results: {results} has no lines of {', '.join(STUDIES)}; run `metatne reproduce`"
+            f"--results: {results} has no lines of {', '.join(STUDIES)}; {_elsewhere(results)}"
         )
     page = write_report(found) + draw_plots(found, plots, out.parent)
     page += write_beyond(further, plots, out.parent)
     with new_file(out) as temporary:
         temporary.write_text(page, encoding="utf-8")
     say(f"{out}: {sum(map(len, found.values())) + len(further):,} trials")
+
+
+def _elsewhere(results: Path) -> str:
+    """Where there are lines, if they are near; else how to make some."""
+    below = sorted(path for path in results.iterdir() if path.is_dir())
+    for near in (results.absolute().parent, *below):
+        if any((near / f"{name}.jsonl").is_file() for name in STUDIES):
+            return f"did you mean {near}?"
+    return "run `metatne reproduce`"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from metatne.cli.command import Command, new_app
-from metatne.cli.console import show
+from metatne.cli.console import say, show
 from metatne.cli.examples import (
     ModelArgument,
     NegativeOption,
@@ -38,10 +38,15 @@ def suggest(
 ) -> None:
     """Name the nodes whose labels would help most.
 
-    The most helpful comes first. They are undecided, and not all of a kind.
+    The most helpful comes first. They are undecided, and not all of a kind. Each line has the
+    probability that the node holds the label, and the node.
     """
     positives, negatives = given_examples(positive, negative, support)
-    for node in MetaTNE.load(model).suggest(
-        number, positives=positives, negatives=negatives, prior=prior
-    ):
-        show(str(node))
+    trained = MetaTNE.load(model)
+    question: dict[str, Any] = {"positives": positives, "negatives": negatives, "prior": prior}
+    nodes = trained.suggest(number, **question)
+    table = trained.rank(**question, candidates=nodes)
+    chances = dict(zip(table["node"], table["probability"], strict=True))
+    say("prob.   node")
+    for node in nodes:
+        show(f"{chances[node]:.4f}  {node}")

@@ -15,7 +15,7 @@ from metatne.evaluation.protocol import PAPER
 from metatne.experiments.studies import STUDIES, Study
 from metatne.graph.datasets import DATASETS
 
-METRICS = ("auc", "f1", "recall", "average_precision")
+METRICS = {"auc": "AUC", "f1": "F1", "recall": "recall", "average_precision": "AP"}
 OURS = "metatne"
 
 FEWEST_TO_TEST = 6
@@ -100,16 +100,20 @@ def _queries(cell: Cell) -> tuple[int, int]:
 
 
 def _table(cell: Cell, rows: Sequence[Row]) -> str:
-    lines = [
-        "| method | trials | AUC | paper | F1 | paper | recall | paper | AP | seconds | GB |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for method, name, trials in _by_method(rows):
-        paper = _paper(cell, method)
+    groups = list(_by_method(rows))
+    papers = {method: _paper(cell, method) for method, _, _ in groups}
+    in_paper = {metric for paper in papers.values() for metric in paper}
+    titles = ["method", "trials"]
+    for metric, title in METRICS.items():
+        titles += [title, "paper"] if metric in in_paper else [title]
+    titles += ["seconds", "GB"]
+    lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
+    for method, name, trials in groups:
+        paper = papers[method]
         cells = [name, str(len(trials))]
         for metric in METRICS:
             cells.append(_mean_std([row[metric] for row in trials]))
-            if metric in ("auc", "f1", "recall"):
+            if metric in in_paper:
                 cells.append(f"{paper[metric]:.4f}" if metric in paper else "")
         cells.append(f"{statistics.mean(row['seconds'] for row in trials):.1f}")
         cells.append(f"{max(row['memory_gb'] for row in trials):.2f}")

@@ -68,7 +68,7 @@ def place_statements(raw: RawLabels, ids: Any, node_ids: NodeIds) -> Statements:
     """
     num_statements = len(raw.nodes)
     positions = _positions(ids, node_ids)
-    _refuse_unknown_nodes(raw, ids, positions)
+    _refuse_unknown_nodes(raw, ids, positions, node_ids)
     nodes = positions[:num_statements]
     num_unannotated = 0 if raw.unannotated is None else len(raw.unannotated)
     is_stated, unannotated, complete = np.zeros((3, len(node_ids)), dtype=bool)
@@ -112,7 +112,7 @@ def _positions(ids: Any, node_ids: NodeIds) -> Int64[np.ndarray, " statement"]:
 
 
 def _refuse_unknown_nodes(
-    raw: RawLabels, ids: Any, positions: Int64[np.ndarray, " statement"]
+    raw: RawLabels, ids: Any, positions: Int64[np.ndarray, " statement"], node_ids: NodeIds
 ) -> None:
     missing = np.flatnonzero(positions < 0)
     if not len(missing):
@@ -132,7 +132,24 @@ def _refuse_unknown_nodes(
     )
     if _place(raw, int(missing[0])) == f"{raw.source}:1":
         lines.append("is line 1 a header? say --label-header (label_header=True)")
+    if _looks_like_edges(raw, ids, node_ids):
+        lines.append(
+            f"most labels of {raw.source} are nodes: were the edges and the labels swapped?"
+        )
     raise LabelError("\n".join(lines))
+
+
+def _looks_like_edges(raw: RawLabels, ids: Any, node_ids: NodeIds) -> bool:
+    """Whether the labels are nodes themselves, and about as many.
+
+    Numbers that name labels are often numbers of nodes too, but there are few of them.
+    """
+    text = pa.large_string()
+    labels = pc.unique(pa.array(raw.labels).cast(text))
+    named = pc.unique(ids.cast(text))
+    nodes = pa.concat_arrays([named, node_ids.array.cast(text)])
+    num_nodes_among = pc.sum(pc.is_in(labels, value_set=nodes)).as_py() or 0
+    return bool(2 * num_nodes_among >= len(labels) and 2 * len(labels) >= len(named))
 
 
 def _number_labels(raw: RawLabels) -> tuple[tuple[str, ...], Int64[np.ndarray, " statement"]]:

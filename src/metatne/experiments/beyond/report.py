@@ -9,9 +9,7 @@ from pathlib import Path
 
 from metatne.experiments.beyond.catalogue import STUDIES, BeyondStudy, Row
 from metatne.experiments.plots import draw_curves
-from metatne.experiments.report import p_values
-
-METRICS = {"auc": "AUC", "f1": "F1", "recall": "recall", "average_precision": "AP"}
+from metatne.experiments.report import METRICS, p_values
 
 Values = dict[tuple[str, float | None], dict[int, dict[str, float]]]
 """By series and place along the axis, then by trial: metrics."""
