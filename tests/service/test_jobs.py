@@ -170,7 +170,7 @@ def test_the_oldest_rankings_are_forgotten() -> None:
             made.append(key)
             return key
 
-        return desk.once((key,), make, lambda _: 1000 * size, lambda: None)
+        return desk.once((key,), make, lambda _: 1000 * size)
 
     for key, size in (("a", 60), ("b", 30), ("a", 60), ("c", 35), ("b", 30), ("a", 60)):
         assert keep(key, size) == key
@@ -185,31 +185,58 @@ def test_small_answers_are_counted_with_what_was_asked() -> None:
     desk = Desk(max_bytes=100_000)
     for number in range(100):
         key = ("weights", number.to_bytes(10_000, "big"))
-        desk.once(key, lambda: [], lambda _: 0, lambda: None)
+        desk.once(key, lambda: [], lambda _: 0)
     assert 1 < len(desk._kept) < 10
     for number in range(100):
-        desk.once(("weights", number), lambda: [], lambda _: 0, lambda: None)
+        desk.once(("weights", number), lambda: [], lambda _: 0)
     assert len(desk._kept) < 50
 
 
-def test_who_waits_for_another_can_be_called_off() -> None:
-    desk, started, end = Desk(), threading.Event(), threading.Event()
+def test_equal_questions_hold_one_worker() -> None:
+    jobs, desk = Jobs(max_running=2, max_waiting=5), Desk()
+    started, opened = threading.Event(), threading.Event()
 
     def slow() -> str:
         started.set()
-        end.wait(10)
+        assert opened.wait(10)
         return "made"
 
-    def not_any_more() -> None:
-        raise Cancelled
+    def ask(job: Job[str]) -> str:
+        return desk.once(("same",), slow, lambda _: 1)
 
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(desk.once, ("key",), slow, lambda _: 1, lambda: None)
-        started.wait(10)
-        with pytest.raises(Cancelled):
-            desk.once(("key",), slow, lambda _: 1, not_any_more)
-        end.set()
-        assert first.result() == "made"
+    same = [jobs.submit(ask) for _ in range(4)]
+    started.wait(10)
+    other = jobs.submit(lambda job: desk.once(("other",), lambda: "other", lambda _: 1))
+    assert other.future.result(10) == "other", "it waits behind those who wait themselves"
+    wait_for(lambda: sum(job._is_put_off for job in same) == 3)
+    called_off = next(job for job in same if job._is_put_off)
+    called_off.cancel()
+    assert isinstance(called_off.future.exception(10), Cancelled)
+    opened.set()
+    assert [job.future.result(10) for job in same if job is not called_off] == ["made"] * 3
+    assert desk.num_misses == 2
+    wait_for(lambda: jobs.num_running == 0)
+    assert not desk._working
+    jobs.close()
+
+
+def test_who_was_put_off_works_where_the_first_fails() -> None:
+    jobs, desk = Jobs(max_running=2), Desk()
+    started, opened = threading.Event(), threading.Event()
+
+    def fail() -> str:
+        started.set()
+        assert opened.wait(10)
+        raise ValueError("of no use")
+
+    first = jobs.submit(lambda job: desk.once(("key",), fail, lambda _: 1))
+    started.wait(10)
+    second = jobs.submit(lambda job: desk.once(("key",), lambda: "made", lambda _: 1))
+    wait_for(lambda: second._is_put_off)
+    opened.set()
+    assert isinstance(first.future.exception(10), ValueError)
+    assert second.future.result(10) == "made"
+    jobs.close()
 
 
 def test_closing_calls_off_all_work() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from threading import Lock
 from typing import Any, TypeVar
 
 from metatne.parallel import Progress
+from metatne.service.jobs import AskedAlready
 from metatne.service.rankings import Ranking
 from metatne.service.scoring import Question, check_not_empty
 
@@ -19,20 +20,18 @@ KEPT_BYTES = 256 * 2**20
 ENTRY_BYTES = 2_000
 """What an answer takes beside its arrays: the objects around them, its place in the order."""
 
-WAIT_SECONDS = 0.05
-"""How often somebody who waits for another's answer looks whether it is still wanted."""
-
 
 class Desk:
     """Where questions arrive; a page asks for the ranking, the map and more of one question.
 
-    Of several threads with the same question one works and the others wait for what it finds.
+    Of several jobs with the same question one works; the others are put off until it has ended, and
+    hold no thread meanwhile.
     """
 
     def __init__(self, max_bytes: int = KEPT_BYTES) -> None:
         self._max_bytes = max_bytes
         self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._working: dict[Hashable, tuple[Lock, int]] = {}
+        self._working: dict[Hashable, Future[None]] = {}
         self._lock = Lock()
         self.num_bytes = 0
         self.num_hits = 0
@@ -45,33 +44,36 @@ class Desk:
             ("ranking", *question.key),
             lambda: Ranking.of(question, progress),
             lambda ranking: ranking.num_bytes,
-            lambda: progress(0, 0),
         )
 
     def once(
-        self,
-        key: tuple[Hashable, ...],
-        work: Callable[[], Kept],
-        size: Callable[[Kept], int],
-        still_wanted: Callable[[], None],
+        self, key: tuple[Hashable, ...], work: Callable[[], Kept], size: Callable[[Kept], int]
     ) -> Kept:
         """What `work` gave when it was last called for this key, or gives now.
 
-        `still_wanted` raises when nobody waits any more.
+        Raises `AskedAlready` while another thread works on it.
         """
-        with self._alone_with(key, still_wanted):
-            with self._lock:
-                if key in self._kept:
-                    self.num_hits += 1
-                    self._kept.move_to_end(key)
-                    found: Kept = self._kept[key][0]
-                    return found
-                self.num_misses += 1
+        mine: Future[None] = Future()
+        with self._lock:
+            if key in self._kept:
+                self.num_hits += 1
+                self._kept.move_to_end(key)
+                found: Kept = self._kept[key][0]
+                return found
+            if key in self._working:
+                raise AskedAlready(self._working[key])
+            self._working[key] = mine
+            self.num_misses += 1
+        try:
             made = work()
             # Examples are in the key, so it may be larger than what is kept by it.
             in_key = sum(map(sys.getsizeof, key))
             self._keep(key, made, ENTRY_BYTES + in_key + size(made))
             return made
+        finally:
+            with self._lock:
+                del self._working[key]
+            mine.set_result(None)
 
     def _keep(self, key: Hashable, made: Any, num_bytes: int) -> None:
         with self._lock:
@@ -80,24 +82,3 @@ class Desk:
             while self.num_bytes > self._max_bytes and len(self._kept) > 1:
                 _, (_, freed) = self._kept.popitem(last=False)
                 self.num_bytes -= freed
-
-    @contextmanager
-    def _alone_with(self, key: Hashable, still_wanted: Callable[[], None]) -> Iterator[None]:
-        """The block is for one thread a key at a time."""
-        with self._lock:
-            working, num_waiting = self._working.get(key, (Lock(), 0))
-            self._working[key] = (working, num_waiting + 1)
-        try:
-            while not working.acquire(timeout=WAIT_SECONDS):
-                still_wanted()
-            try:
-                yield
-            finally:
-                working.release()
-        finally:
-            with self._lock:
-                _, num_waiting = self._working[key]
-                if num_waiting == 1:
-                    del self._working[key]
-                else:
-                    self._working[key] = (working, num_waiting - 1)

@@ -25,13 +25,23 @@ class Cancelled(Exception):  # noqa: N818 - nothing went wrong
     """Nobody waits for the answer any more."""
 
 
+class AskedAlready(Exception):  # noqa: N818 - nothing went wrong
+    """Another job works on the same; it is worth trying again when that has `ended`."""
+
+    def __init__(self, ended: Future[None]) -> None:
+        super().__init__()
+        self.ended = ended
+
+
 class Job(Generic[Result]):
     """A piece of work, how far it is, and a way to call it off."""
 
     def __init__(self) -> None:
         self.done, self.total = 0, 0
         self._is_cancelled = Event()
-        self.future: Future[Result]
+        self._is_put_off = False
+        self._lock = Lock()
+        self.future: Future[Result] = Future()
 
     def report(self, done: int, total: int) -> None:
         """Note how far the work is; raises where nobody waits for it, which ends it."""
@@ -44,6 +54,27 @@ class Job(Generic[Result]):
         """Take it out of the queue, or let its next report end it."""
         self._is_cancelled.set()
         self.future.cancel()
+        if self._leave_put_off():
+            self.future.set_exception(Cancelled())
+
+    def begin(self) -> bool:
+        """Whether it is still wanted; asked again of work that was put off."""
+        if self._leave_put_off():
+            return True
+        return not self.future.done() and self.future.set_running_or_notify_cancel()
+
+    def put_off(self) -> None:
+        """Nobody works on it for now, though it has begun."""
+        with self._lock:
+            self._is_put_off = True
+        if self._is_cancelled.is_set():
+            self.cancel()
+
+    def _leave_put_off(self) -> bool:
+        """Whether it was put off; of two who ask, one is told so."""
+        with self._lock:
+            was_put_off, self._is_put_off = self._is_put_off, False
+        return was_put_off
 
     async def result(self) -> Result:
         """What came of it; a caller that is cancelled cancels the work."""
@@ -85,8 +116,8 @@ class Jobs:
                 self.num_refused += 1
                 raise self._overloaded()
             self._unfinished.add(job)
-            job.future = self._pool.submit(self._timed, work, job)
         job.future.add_done_callback(lambda future: self._finished(job))
+        self._enqueue(work, job)
         return job
 
     def close(self) -> None:
@@ -94,6 +125,26 @@ class Jobs:
         for job in list(self._unfinished):
             job.cancel()
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _enqueue(self, work: Callable[[Job[Result]], Result], job: Job[Result]) -> None:
+        try:
+            self._pool.submit(self._run, work, job)
+        except RuntimeError:  # the pool is closed: what was put off is not taken up again
+            job.cancel()
+
+    def _run(self, work: Callable[[Job[Result]], Result], job: Job[Result]) -> None:
+        """Work, unless it was called off; what another job works on is put off until that ends."""
+        if not job.begin():
+            return
+        try:
+            made = self._timed(work, job)
+        except AskedAlready as put_off:
+            job.put_off()
+            put_off.ended.add_done_callback(lambda ended: self._enqueue(work, job))
+        except BaseException as error:
+            job.future.set_exception(error)
+        else:
+            job.future.set_result(made)
 
     def _timed(self, work: Callable[[Job[Result]], Result], job: Job[Result]) -> Result:
         started = time.perf_counter()

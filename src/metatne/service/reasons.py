@@ -71,9 +71,7 @@ def label_weights(desk: Desk, question: Question, progress: Progress) -> list[tu
         return list(zip(table["label"].tolist(), table["weight"].tolist(), strict=True))
 
     key = (question.served.name, support.positives.tobytes(), support.negatives.tobytes())
-    return desk.once(
-        ("weights", *key), work, lambda found: 100 * len(found), lambda: progress(0, 0)
-    )
+    return desk.once(("weights", *key), work, lambda found: 100 * len(found))
 
 
 def relate_labels(desk: Desk, question: Question, top: int, progress: Progress) -> RelateAnswer:
