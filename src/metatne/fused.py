@@ -68,7 +68,7 @@ def fused_closeness(factors: Factors, rest: Rest) -> Float[Tensor, "task query"]
     if torch.is_grad_enabled() and any(
         tensor is not None and tensor.requires_grad for tensor in (*factors, *rest)
     ):
-        closeness: Tensor = _Closeness.apply(*factors, *rest)
+        closeness: Tensor = _Closeness.apply(*factors, *rest)  # type: ignore[no-untyped-call]
         return closeness
     arrays = _arrays(*factors, *rest)
     return torch.from_numpy(passed_on(arrays, room_for(arrays, num_tasks=1, rows=TILE)))
