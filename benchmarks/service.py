@@ -1,11 +1,13 @@
 """Load figures of the service: requests a second, p50 and p99, and memory.
 
     python benchmarks/service.py [--nodes 30000] [--seconds 10] [--requests 10000] [--names 1000000]
+                                 [--large 1000000] [--out results/service.json]
 
 Trains a small model on a planted graph of so many nodes, serves it in a process of its own, and
 asks with 1, 8 and 32 clients: search, rank (every time another question, so that nothing is
-answered from memory), rank again (the same question), explain. Then memory over many requests, and
-search over a million names. The last line is JSON.
+answered from memory), rank again (the same question), explain. Then memory over many requests,
+search over a million names, and rankings of a million nodes with their progress streamed. The last
+line is JSON.
 """
 
 from __future__ import annotations
@@ -47,6 +49,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--names", type=int, default=1_000_000)
+    parser.add_argument("--large", type=int, default=1_000_000)
+    parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
     report: dict[str, Any] = {"bench": "service", "machine": machine_facts(), "figures": []}
     with tempfile.TemporaryDirectory() as folder:
@@ -61,6 +65,14 @@ def main() -> None:
             print(f"memory: {report['memory']}", flush=True)
     report["search"] = search(options.names)
     print(f"search: {report['search']}", flush=True)
+    if options.large:
+        with tempfile.TemporaryDirectory() as folder:
+            train(Path(folder), options.large)
+            with served(Path(folder)) as (url, process):
+                report["large"] = streamed(url, process, options.large)
+        print(f"large: {report['large']}", flush=True)
+    if options.out is not None:
+        options.out.write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps(report))
 
 
@@ -201,6 +213,30 @@ def search(num_names: int) -> dict[str, float]:
         index.find(text, 20)
         slowest = max(slowest, time.perf_counter() - started)
     return found | {"slowest_ms": round(1000 * slowest, 2)}
+
+
+def streamed(url: str, process: psutil.Process, num_nodes: int) -> dict[str, float]:
+    """Seconds of rankings of all nodes and until their first progress: cold, new, one node more."""
+    drawn = np.random.default_rng(1).choice(num_nodes, 61, replace=False).tolist()
+    first = {"positives": drawn[:10], "negatives": drawn[10:30]}
+    other = {"positives": drawn[30:40], "negatives": drawn[40:60]}
+    more = other | {"positives": [*other["positives"], drawn[60]]}
+    found: dict[str, float] = {"nodes": num_nodes}
+    with httpx.Client(base_url=url, timeout=600, verify=False) as http:
+        for name, body in {"cold": first, "new": other, "one_more": more}.items():
+            started, num_progress = time.perf_counter(), 0
+            headers = {"Accept": "text/event-stream"}
+            with http.stream("POST", f"{MODEL}/rank", json=body, headers=headers) as answer:
+                for line in answer.iter_lines():
+                    if line == "event: progress":
+                        num_progress += 1
+                        if num_progress == 1:
+                            seconds = time.perf_counter() - started
+                            found[f"{name}_first_progress_seconds"] = round(seconds, 2)
+                    assert line != "event: error", "the ranking failed"
+            found[f"{name}_seconds"] = round(time.perf_counter() - started, 2)
+            found[f"{name}_progress_events"] = num_progress
+    return found | {"resident_mib": round(process.memory_info().rss / 2**20)}
 
 
 def show(figure: dict[str, float]) -> str:
