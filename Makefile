@@ -67,6 +67,7 @@ bench: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/python scripts/write_cli_reference.py
 	$(BIN)/python scripts/write_errors_page.py
+	$(BIN)/python scripts/write_load_table.py
 	$(BIN)/python scripts/write_methods_page.py
 	$(BIN)/python scripts/write_performance_page.py
 	$(BIN)/python scripts/write_scale_page.py

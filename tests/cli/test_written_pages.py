@@ -53,6 +53,14 @@ def test_the_figures_are_not_stale() -> None:
         assert made_from in drawn[name], f"docs/plots/{name}.svg is stale; run `make docs`"
 
 
+def test_the_load_is_not_stale() -> None:
+    report = json.loads((ROOT / "results" / "service.json").read_text(encoding="utf-8"))
+    page = _script("write_load_table.py")["page"]
+    assert page(_page("service.md"), report) == _page("service.md"), "run `make docs`"
+    report["figures"][0]["per_second"] += 100
+    assert page(_page("service.md"), report) != _page("service.md")
+
+
 def test_the_page_shows_every_benchmark() -> None:
     for name in BENCHMARKS:
         assert f"<!-- {name} -->" in _page("performance.md")
