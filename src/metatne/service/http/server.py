@@ -17,6 +17,7 @@ from metatne.errors import InputError
 from metatne.graph.store import Graph
 from metatne.service.http.app import make_app
 from metatne.service.http.guard import LOOPBACK
+from metatne.service.http.patience import PatientProtocol
 from metatne.service.state import ServiceState
 
 STOP_SECONDS = 10
@@ -91,6 +92,7 @@ class Server:
         self._server = _QuietServer(
             uvicorn.Config(
                 app,
+                http=PatientProtocol,
                 log_config=None,
                 access_log=False,
                 server_header=False,
