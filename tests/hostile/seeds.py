@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zipfile
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -82,7 +82,8 @@ def graphml() -> dict[str, bytes]:
         f'{head}<key id="w" for="edge" attr.name="weight"/>'
         '<key id="l" for="node" attr.name="labels"><default>x</default></key>'
         '<graph edgedefault="undirected"><node id="a"><data key="l">red;blue</data></node>'
-        '<node id="b"/><edge source="a" target="b"><data key="w">2.5</data></edge></graph></graphml>'
+        '<node id="b"/><edge source="a" target="b"><data key="w">2.5</data></edge>'
+        "</graph></graphml>"
     )
     laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10 if n else "ha"}">' for n in range(9))
     return {
@@ -118,11 +119,11 @@ def matlab() -> dict[str, bytes]:
     }
 
 
-def mat(do_compression: bool = False, format: str = "5", **variables: Any) -> bytes:
+def mat(do_compression: bool = False, format: Literal["4", "5"] = "5", **variables: Any) -> bytes:
     """A MATLAB file of these variables."""
-    stream = io.BytesIO()
+    stream: Any = io.BytesIO()  # which SciPy's stubs do not know
     scipy.io.savemat(stream, variables, format=format, do_compression=do_compression)
-    return stream.getvalue()
+    return bytes(stream.getvalue())
 
 
 def zipped() -> dict[str, bytes]:

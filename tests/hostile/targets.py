@@ -35,7 +35,8 @@ class Target:
         try:
             self.read(path)
         except MetaTNEError as error:
-            assert str(path) in str(error), f"an error that does not name its file: {error}"
+            if str(path) not in str(error):
+                raise AssertionError(f"an error that does not name its file: {error}") from error
             return str(error)
         return None
 
