@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 NUMBERS_AND_PATHS = b"007 ../../etc/passwd\n1e5 C:\\CON\n-0 /dev/null\n=1+1 nan\n+7 0x10\n"
 
+DEEP = pa.list_(pa.list_(pa.string()))
 PATH = np.array([[0, 1, 0], [1, 0, 2.5], [0, 2.5, 0]])
 HELD = np.array([[1, 0], [0, 1], [1, 1]], dtype=np.uint8)
 
@@ -176,6 +177,7 @@ def parquet_labels() -> dict[str, bytes]:
         "pairs": parquet(node=["a", "b"], label=["red", "blue"]),
         "lists": parquet(node=["a", "b"], labels=[["red", "green"], []]),
         "deep-lists": parquet(node=["a"], labels=[[["red"]]]),
+        "empty-deep-lists": parquet(node=["a"], labels=pa.array([[]], DEEP)),
         "structs": parquet(node=["a"], labels=[[{"name": "red"}]]),
         "wide": parquet(node=["a", "b"], red=[1, 0], blue=[None, True]),
         "states": parquet(node=["a", "b"], label=["red", "red"], state=[1, 0]),
@@ -187,8 +189,8 @@ def parquet(**columns: Any) -> bytes:
     return pq_bytes(pa.table(columns))
 
 
-def pq_bytes(table: pa.Table) -> bytes:
+def pq_bytes(table: pa.Table, **options: Any) -> bytes:
     """A Parquet file of this table."""
     stream = io.BytesIO()
-    pq.write_table(table, stream)
+    pq.write_table(table, stream, **options)
     return stream.getvalue()

@@ -195,8 +195,10 @@ def _lists(table: pa.Table, nodes: pa.Array, source: str) -> RawLabels:
     elif not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         raise wrong_file(source, "lists of labels in the second column", str(kind))
     rows, labels = pc.list_parent_indices(values), pc.list_flatten(values)
-    if not (pa.types.is_integer(labels.type) or is_text(labels.type) or not len(labels)):
-        raise wrong_file(source, "lists of text or integers", str(kind))
+    if not (pa.types.is_integer(labels.type) or is_text(labels.type)):
+        if len(labels):
+            raise wrong_file(source, "lists of text or integers", str(kind))
+        labels = pa.array([], pa.large_string())  # empty lists, of whatever they would hold
     labels = pc.utf8_trim_whitespace(labels.cast(pa.large_string()))
     says = pc.fill_null(pc.greater(pc.binary_length(labels), 0), False)
     rows, labels = rows.filter(says), labels.filter(says)
