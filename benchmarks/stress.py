@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 import threading
@@ -200,9 +201,9 @@ def live(
     is_killed: bool,
 ) -> dict[str, Any]:
     """All clients at once for this life's share of the seconds, then its end."""
-    life, ended, watch = Life(url, tally, options.nodes), threading.Event(), Watch()
+    life, watch = Life(url, tally, options.nodes), Watch()
     threads = [
-        threading.Thread(target=watch.until, args=(ended, process, LOOK_EVERY)),
+        threading.Thread(target=look, args=(life, watch, process)),
         *(threading.Thread(target=asker, args=(life, number)) for number in range(ASKERS)),
         *(threading.Thread(target=label, args=(life, labeller)) for labeller in labellers),
         *(
@@ -215,12 +216,24 @@ def live(
         thread.start()
     time.sleep(options.seconds / options.lives)
     life.url = None
-    ended.set()
     if is_killed:
         process.kill()
     for thread in threads:
         thread.join()
     return watch.figures()
+
+
+def look(life: Life, watch: Watch, process: psutil.Process) -> None:
+    """Watch the service's memory, without the rankings that it keeps up to a bound of its own."""
+    with httpx.Client(base_url=life.url or "", timeout=120, verify=False) as http:
+
+        def work(url: str) -> None:
+            kept = re.search(r"^metatne_kept_bytes (\S+)", http.get("/metrics").text, re.MULTILINE)
+            if kept is not None:
+                watch.look(process, kept_mib=float(kept[1]) / 2**20)
+            time.sleep(LOOK_EVERY)
+
+        life.run(work, "look")
 
 
 def asker(life: Life, number: int) -> None:

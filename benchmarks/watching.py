@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import threading
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,19 +21,11 @@ class Watch:
     handles: list[int] = field(default_factory=list)
     threads: list[int] = field(default_factory=list)
 
-    def look(self, process: psutil.Process) -> None:
-        """Note how it is now."""
-        self.mib.append(process.memory_info().rss / 2**20)
+    def look(self, process: psutil.Process, *, kept_mib: float = 0) -> None:
+        """Note how it is now; what it keeps on purpose, within its bounds, is taken off."""
+        self.mib.append(process.memory_info().rss / 2**20 - kept_mib)
         self.handles.append(process.num_fds())
         self.threads.append(process.num_threads())
-
-    def until(self, ended: threading.Event, process: psutil.Process, every: float) -> None:
-        """Look until it has ended."""
-        while not ended.wait(every):
-            try:
-                self.look(process)
-            except psutil.NoSuchProcess:
-                return
 
     def figures(self) -> dict[str, Any]:
         """The medians of the middle and the last third, and the most there ever was."""
