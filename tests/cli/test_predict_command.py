@@ -99,7 +99,10 @@ def test_no_spreadsheet_runs_a_name_and_no_terminal_obeys_one(
     formula, command = '=HYPERLINK("http://evil.example")', "\x1b]0;owned\x07"
     names = {0: formula, 1: "@SUM(1)", 2: "-1+1", 3: "'=1", 4: command}
     rows = np.repeat(np.arange(planted.num_nodes), planted.degrees)
-    ends = [[names.get(node, f"n{node}") for node in side] for side in (rows, planted.indices)]
+    ends = [
+        [names.get(node, f"n{node}") for node in side]
+        for side in (rows.tolist(), planted.indices.tolist())
+    ]
     held: dict[str, list[str]] = {}
     for label in range(planted.labels.num_labels):
         for node in planted.labels.holders(label).tolist():
