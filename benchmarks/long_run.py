@@ -33,7 +33,7 @@ HEADS: dict[str, dict[str, Any]] = {
     "prototypes": {"head": "prototypes", "dim": 16, "num_steps": 30, "validation_tasks": 10},
 }
 POSITIVES, NEGATIVES = list(range(5)), list(range(20, 30))
-MIN_CYCLES = 9
+MIN_CYCLES = 4
 """Fewer would leave nothing to compare."""
 
 

@@ -24,7 +24,7 @@ def run(command: str, out: Path, *options: object) -> dict[str, Any]:
 
 
 def test_a_service_under_stress(tmp_path: Path) -> None:
-    found = run("stress.py", tmp_path / "s.json", "--seconds", 4, "--lives", 2, "--nodes", 1_000)
+    found = run("stress.py", tmp_path / "s.json", "--seconds", 3, "--lives", 2, "--nodes", 1_000)
     assert found["num_broken"] == 0
     assert found["kills"] == 1
     assert found["acknowledged_writes"] > 0
@@ -32,6 +32,6 @@ def test_a_service_under_stress(tmp_path: Path) -> None:
 
 
 def test_cycles_leave_nothing_behind(tmp_path: Path) -> None:
-    found = run("long_run.py", tmp_path / "l.json", "--seconds", 0, "--nodes", 300)
+    found = run("long_run.py", tmp_path / "l.json", "--seconds", 0, "--nodes", 200)
     assert found["is_flat"]
     assert found["changed_rankings"] == 0

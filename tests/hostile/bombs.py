@@ -17,7 +17,7 @@ from metatne.errors import MetaTNEError
 from metatne.graph.readers import read_graph
 
 MIB = 2**20
-FREE, UNFOLDED = 32 * MIB, 128 * MIB
+FREE, UNFOLDED = 16 * MIB, 64 * MIB
 
 
 def gzip_bomb() -> bytes:

@@ -98,7 +98,7 @@ def record(file: Path, name: str, figures: dict[str, Any]) -> dict[str, Any]:
 
     every = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"targets": {}}
     every["machine"] = machine_facts()
-    every["targets"][name] = figures | {"date": every["machine"]["date"]}
+    every["targets"][name] = figures | {key: every["machine"][key] for key in ("date", "commit")}
     every["seconds"] = sum(target["seconds"] for target in every["targets"].values())
     write_json(file, every)
     return figures
