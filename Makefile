@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 # Where it is set, every worker and every command that a test starts compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check coverage study bench docs page page-check chromium screenshots clean
+.PHONY: demo test check coverage study soak fuzz stress long-run locks licences sbom bench docs page
+.PHONY: page-check chromium screenshots clean
 
 demo: $(VENV)/.core
 	$(BIN)/metatne demo
@@ -57,6 +58,39 @@ screenshots: $(VENV)/.dev chromium
 study: $(VENV)/.dev
 	$(BIN)/pytest -m slow
 
+# What wears it out, an hour and more: fuzzing, a service under stress, cycles of training and ranking,
+# crashes and corruption. Each part is a target of its own and writes its figures to results/.
+soak:
+	$(MAKE) --no-print-directory fuzz
+	$(MAKE) --no-print-directory stress
+	$(MAKE) --no-print-directory long-run
+	$(BIN)/pytest -m slow tests/reliability
+
+FUZZ_SECONDS ?= 660
+SOAK_SECONDS ?= 1800
+
+fuzz: $(VENV)/.tools
+	$(BIN)/python tests/hostile/fuzz.py --seconds $(FUZZ_SECONDS)
+
+stress: $(VENV)/.dev
+	$(BIN)/python benchmarks/stress.py --seconds $(SOAK_SECONDS)
+
+long-run: $(VENV)/.dev
+	$(BIN)/python benchmarks/long_run.py --seconds $(SOAK_SECONDS)
+
+# Every package by version and hash, from pyproject.toml and constraints.txt; a test says when to.
+locks: $(VENV)/.tools
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/write_locks.py
+
+licences: $(VENV)/.dev
+	$(BIN)/python scripts/check_licences.py
+
+# Bills of material (CycloneDX): what the locks allow, with hashes; what is installed, with licences.
+sbom: $(VENV)/.tools
+	@mkdir -p build
+	$(BIN)/cyclonedx-py requirements locks/core.lock --output-reproducible --of JSON -o build/sbom-core.json
+	$(BIN)/cyclonedx-py environment $(BIN)/python --output-reproducible --of JSON -o build/sbom-environment.json
+
 # Speed and memory on this machine, goals beside them; then the page that shows them.
 bench: $(VENV)/.dev
 	$(BIN)/metatne bench all --out results/bench.json
@@ -82,10 +116,24 @@ $(VENV)/bin/pip:
 	  { echo "error: Python's venv module is missing: apt-get install python3-venv"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: $(VENV)/bin/pip pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[service]'
+# Every package by version and SHA-256 (locks/), nothing besides; then ours, built with what is there.
+# torch is the CPU build where pip can find it (an index or --find-links), and else PyPI's for CUDA.
+LOCKED := $(BIN)/pip install --quiet --require-hashes --no-deps
+define install
+	$(LOCKED) $(1)
+	$(LOCKED) -r locks/cpu.lock 2>/dev/null || \
+	  { echo "pip finds no CPU build of torch: installing PyPI's, with CUDA"; $(LOCKED) -r locks/cuda.lock; }
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+endef
+
+$(VENV)/.core: $(VENV)/bin/pip pyproject.toml locks/core.lock locks/cpu.lock locks/cuda.lock
+	$(call install,-r locks/core.lock)
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/bin/pip pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,cluster,experiments,service]'
+$(VENV)/.dev: $(VENV)/bin/pip pyproject.toml locks/core.lock locks/dev.lock locks/cpu.lock locks/cuda.lock
+	$(call install,-r locks/core.lock -r locks/dev.lock)
 	@touch $@ $(VENV)/.core
+
+$(VENV)/.tools: $(VENV)/.dev locks/tools.lock
+	$(LOCKED) -r locks/tools.lock
+	@touch $@

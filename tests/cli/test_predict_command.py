@@ -8,14 +8,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from cli.conftest import Town, person
-from cli.running import MAIN, Run, files_up_to
+from cli.running import MAIN, TINY, Run, files_up_to
 from metatne.cli.support_file import read_support
 from metatne.estimator import MetaTNE
 from metatne.graph.readers import read_graph
+from metatne.graph.store import Graph
 from metatne.saved import WEIGHTS
 
 FIVE = [part for number in range(5) for part in ("-p", person(number))]
@@ -89,6 +91,36 @@ def test_the_whole_ranking_goes_to_a_file(run: Run, town: Town, ending: str) -> 
     done = run("predict", town.model, *FIVE, *NEGATIVES, "-o", out, "--top", 3)
     assert done.code == 0
     assert len(_read(out)) == 3  # a file of ours is replaced
+
+
+def test_no_spreadsheet_runs_a_name_and_no_terminal_obeys_one(
+    run: Run, planted: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    formula, command = '=HYPERLINK("http://evil.example")', "\x1b]0;owned\x07"
+    names = {0: formula, 1: "@SUM(1)", 2: "-1+1", 3: "'=1", 4: command}
+    rows = np.repeat(np.arange(planted.num_nodes), planted.degrees)
+    ends = [
+        [names.get(node, f"n{node}") for node in side]
+        for side in (rows.tolist(), planted.indices.tolist())
+    ]
+    held: dict[str, list[str]] = {}
+    for label in range(planted.labels.num_labels):
+        for node in planted.labels.holders(label).tolist():
+            held.setdefault(names.get(node, f"n{node}"), []).append(f"label {label}")
+    MetaTNE(**TINY).fit(read_graph(list(zip(*ends, strict=True)), held)).save(tmp_path / "model")
+    examples = ["-p", "n20", "-p", "n21", "-n", "n30", "-n", "n31"]
+    assert run("predict", "model", *examples, "-o", "ranking.csv").code == 0
+    nodes = set(pd.read_csv("ranking.csv")["node"])
+    assert {f"'{formula}", "'@SUM(1)", "'-1+1", "''=1"} <= nodes
+    assert not any(node.startswith(("=", "@", "-", "+")) for node in nodes)
+    shown = run("predict", "model", *examples, "--top", 300)
+    assert command in shown.out  # for a program as it is
+    monkeypatch.setattr("metatne.cli.console.is_terminal", lambda: True)
+    shown = run("predict", "model", *examples, "--top", 300)
+    assert "\x1b" not in shown.out
+    assert r"\x1b]0;owned\x07" in shown.out
+    failed = run("predict", "model", "-p", command)
+    assert "\x1b" not in failed.err
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(run: Run, town: Town) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 
 from metatne.errors import InputError
 from metatne.graph.store import Graph
-from metatne.service.http import guard
+from metatne.service.http import guard, patience
 from metatne.service.http.request_log import JsonLines
 from metatne.service.http.server import Server, is_loopback, read_token
 from metatne.service.served_model import ServedModel
@@ -220,3 +221,57 @@ def test_a_token_must_be_hard_to_guess(tmp_path: Path, content: bytes) -> None:
         read_token(file)
     file.write_text(f"{TOKEN}\n")
     assert read_token(file) == TOKEN
+
+
+def ends_within(connection: socket.socket, seconds: float) -> bool:
+    """Whether the other side closes the connection; what it sends before is passed over."""
+    connection.settimeout(seconds)
+    try:
+        while connection.recv(2**16):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        pass
+    return True
+
+
+@pytest.mark.parametrize("start", [b"", b"GET /health HT", b"GET /health HTTP/1.1\r\nHost: x\r\n"])
+def test_half_a_head_is_not_waited_for(
+    server: Server, monkeypatch: pytest.MonkeyPatch, start: bytes
+) -> None:
+    monkeypatch.setattr(patience, "HEAD_SECONDS", 0.2)
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(start)
+        assert ends_within(connection, 10)
+
+
+def test_the_head_of_a_second_request_is_not_waited_for(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "HEAD_SECONDS", 0.2)
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.settimeout(30)
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answer = b""
+        while b"alive" not in answer:
+            answer += connection.recv(2**16)
+        connection.sendall(b"GET /health")
+        assert ends_within(connection, 10)
+
+
+def test_an_answer_that_nobody_reads_is_not_kept(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "UNREAD_SECONDS", 0.2)
+    ask = b"GET /assets/app.js HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**12)
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(500 * ask)  # more than any system keeps for a client
+        of_clients = server._server.server_state.connections
+        client = connection.getsockname()
+        deadline = time.monotonic() + 20
+        while any(other.transport.get_extra_info("peername") == client for other in of_clients):
+            assert time.monotonic() < deadline, "the answer is still kept"
+            time.sleep(0.05)

@@ -14,25 +14,20 @@ from metatne.bench.measuring import peak_memory
 from metatne.config import make_config, preset
 from metatne.errors import OutOfMemoryError
 from metatne.estimator import MetaTNE
+from metatne.free_memory import available_memory, format_bytes
 from metatne.graph.planted import planted_graph
 from metatne.graph.store import Graph
-from metatne.training.memory import (
-    GraphSize,
-    available_memory,
-    check_memory,
-    estimate_training_bytes,
-    format_bytes,
-)
+from metatne.training.memory import GraphSize, check_memory, estimate_training_bytes
 
 GIB = 2**30
 
 
 def free(monkeypatch: pytest.MonkeyPatch, num_bytes: int) -> None:
     monkeypatch.setattr(
-        "metatne.training.memory.psutil.virtual_memory",
+        "metatne.free_memory.psutil.virtual_memory",
         lambda: SimpleNamespace(available=num_bytes),
     )
-    monkeypatch.setattr("metatne.training.memory.OWN_CGROUPS", Path("/does/not/exist"))
+    monkeypatch.setattr("metatne.free_memory.OWN_CGROUPS", Path("/does/not/exist"))
 
 
 def test_a_large_training_is_refused(
@@ -90,8 +85,8 @@ def test_control_groups_bound_what_is_free(
     write_group(tmp_path, cgroup=f"9:name=systemd:/\n{line}")
     for place, files in groups.items():
         write_group(tmp_path / "fs" / place, **files)
-    monkeypatch.setattr("metatne.training.memory.OWN_CGROUPS", tmp_path / "cgroup")
-    monkeypatch.setattr("metatne.training.memory.CGROUPS", tmp_path / "fs")
+    monkeypatch.setattr("metatne.free_memory.OWN_CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr("metatne.free_memory.CGROUPS", tmp_path / "fs")
     assert available_memory() == left
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
@@ -30,9 +31,24 @@ UNBOUNDED = 100_000
 """Columns of a table that goes to a file or a pipe."""
 
 
+CONTROLS = {
+    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"
+}
+
+
+def harmless(text: str) -> str:
+    """The text with characters that command a terminal written out: an id may hold any."""
+    return text.translate(CONTROLS)
+
+
 def show(text: str) -> None:
-    """A line of the result, as it is: neither wrapped nor cut."""
-    typer.echo(text)
+    """A line of the result, neither wrapped nor cut; for a program as it is, to the byte."""
+    typer.echo(harmless(text) if is_terminal() else text)
+
+
+def is_terminal() -> bool:
+    """Whether a person reads the result as it comes."""
+    return sys.stdout.isatty()
 
 
 def show_table(table: Table) -> None:
@@ -49,13 +65,13 @@ def show_table(table: Table) -> None:
 
 def say(text: str) -> None:
     """A remark that is not a result."""
-    messages.print(text, soft_wrap=True)
+    messages.print(harmless(text), soft_wrap=True)
 
 
 def fail(text: str) -> None:
     """Why a command ends without a result."""
     for line in text.splitlines():
-        messages.print(Text.assemble(("error: ", "bold red"), line), soft_wrap=True)
+        messages.print(Text.assemble(("error: ", "bold red"), harmless(line)), soft_wrap=True)
 
 
 @contextmanager

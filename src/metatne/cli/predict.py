@@ -36,6 +36,7 @@ from metatne.errors import InputError
 from metatne.estimator import MetaTNE
 from metatne.graph.readers.node_lists import read_node_list
 from metatne.graph.store import Graph
+from metatne.service.plain_cells import safe_cell
 from metatne.storage import new_file
 
 SHOWN_BY_DEFAULT = 20
@@ -48,7 +49,7 @@ Example:
   metatne predict model -p ann -p bob -p cleo -n dan --top 10"""
 
 _WRITERS: dict[str, Callable[[pd.DataFrame, Path], None]] = {
-    ".csv": lambda table, path: table.to_csv(path, index=False),
+    ".csv": lambda table, path: _without_formulas(table).to_csv(path, index=False),
     PARQUET: lambda table, path: table.to_parquet(path, index=False),
     ".json": lambda table, path: table.to_json(path, orient="records", indent=1),
 }
@@ -162,6 +163,13 @@ def predict(
 def _titles(table: pd.DataFrame) -> str:
     """What stands above `_confidence`; a remark, so that what reads the lines finds rows alone."""
     return "prob.  + low    … high  " if "holds" in table else "prob. "
+
+
+def _without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with names that no spreadsheet runs; numbers are none."""
+    if pd.api.types.is_integer_dtype(table["node"].dtype):
+        return table
+    return table.assign(node=table["node"].map(safe_cell))
 
 
 def _confidence(row: Any) -> str:

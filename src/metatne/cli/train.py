@@ -37,12 +37,13 @@ from metatne.cli.saving import save_model
 from metatne.cli.training_bar import training_progress
 from metatne.errors import InputError, OutputExistsError, RunError
 from metatne.estimator import MetaTNE
+from metatne.free_memory import format_bytes
 from metatne.graph.source import GraphSource
 from metatne.graph.store import Graph
 from metatne.parallel import num_cores
 from metatne.saved import HEADER
 from metatne.training.logs import DirectoryLog
-from metatne.training.memory import GraphSize, check_memory, estimate_training_bytes, format_bytes
+from metatne.training.memory import GraphSize, check_memory, estimate_training_bytes
 from metatne.training.team import check_team
 from metatne.training.trainer import Observer, Stopped
 

@@ -7,6 +7,12 @@ MAX_IMPORT_BYTES = 5 * 2**20
 BODY_SECONDS = 30.0
 """How long a client may take to send its body."""
 
+HEAD_SECONDS = 30.0
+"""How long a client may take for the head of its next request."""
+
+UNREAD_SECONDS = 30.0
+"""How long a client may leave an answer unread that is ready to be sent."""
+
 MAX_FIELDS = 50
 """Fields that one body may have, known or not."""
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
-
-import psutil
 
 from metatne.config import Config
 from metatne.errors import OutOfMemoryError
 from metatne.evidence.description import NUM_HOPS, OTHERS, OWN, STRUCTURE_DIM, num_columns
+from metatne.free_memory import available_memory, format_bytes
 from metatne.graph.store import Graph
 from metatne.parallel import num_threads
 from metatne.schedule import structural_probability
@@ -37,9 +34,6 @@ _HELD_BYTES = 40
 
 _OVERHEAD = 600 * 2**20
 """Python, PyTorch, compiled code and their buffers."""
-
-CGROUPS = Path("/sys/fs/cgroup")
-OWN_CGROUPS = Path("/proc/self/cgroup")
 
 
 @dataclass(frozen=True)
@@ -146,48 +140,3 @@ def check_memory(estimate: int) -> None:
             f"this training needs about {format_bytes(estimate)}, and {format_bytes(available)} "
             "are free; lower dim or tasks_per_step (--set dim=64), or use a larger machine"
         )
-
-
-def available_memory() -> int:
-    """Bytes that this process can still take: of the machine, and of the groups that bound it."""
-    return min([psutil.virtual_memory().available, *_left_in_cgroups()])
-
-
-def _left_in_cgroups() -> Iterator[int]:
-    """What each control group above this process leaves, where there are any (Linux)."""
-    try:
-        lines = OWN_CGROUPS.read_text(encoding="ascii").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
-        number, controllers, own = line.split(":", 2)
-        if number == "0":
-            root, names = CGROUPS, ("memory.max", "memory.current")
-        elif "memory" in controllers.split(","):
-            root, names = CGROUPS / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")
-        else:
-            continue
-        folder = root / own.lstrip("/")
-        # A container sees its own group as the root, whatever path it is told.
-        for group in {root, folder, *folder.parents} - set(root.parents):
-            left = _left_in(group, *names)
-            if left is not None:
-                yield left
-
-
-def _left_in(group: Path, limit_name: str, usage_name: str) -> int | None:
-    try:
-        limit = int((group / limit_name).read_text(encoding="ascii"))
-        usage = int((group / usage_name).read_text(encoding="ascii"))
-        statistics = (group / "memory.stat").read_text(encoding="ascii").split()
-    except (OSError, ValueError):  # no such group, or its limit is "max"
-        return None
-    # Cached files are given up when memory is wanted.
-    counts = dict(zip(statistics[::2], map(int, statistics[1::2]), strict=True))
-    cached = counts.get("total_inactive_file", counts.get("inactive_file", 0))
-    return max(limit - usage + cached, 0)
-
-
-def format_bytes(count: int) -> str:
-    """Bytes as a person reads them."""
-    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"

@@ -96,7 +96,7 @@ def test_damage_is_an_error(tmp_path: Path) -> None:
 
 
 def test_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asu, "MAX_MEMBER", 1000)
+    monkeypatch.setattr(asu, "unpack_limit", lambda packed: 1000)
     path = write_zip(tmp_path / "b.zip", {"edges.csv": "1,2\n" * 1000})
     with pytest.raises(FileFormatError, match="at most 1,000 bytes unpacked"):
         read_graph(path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,8 @@ from metatne.graph.readers.matlab import read_matlab
 from metatne.graph.readers.matrices import edges_from_matrix
 from metatne.graph.readers.objects import is_networkx, is_pyg, read_networkx, read_pyg
 from metatne.graph.readers.pairs import edges_from_pairs
-from metatne.graph.readers.tables import edges_from_table, read_parquet, table_of
+from metatne.graph.readers.parquet import read_parquet
+from metatne.graph.readers.tables import edges_from_table, table_of
 from metatne.graph.store import Graph
 
 __all__ = ["FORMATS", "read_edges", "read_graph", "read_labels"]
@@ -85,16 +88,28 @@ def read_graph(
         raw = mark_unknown(raw, unannotated, unlisted_unknown)
     if name is None:
         name = stem(Path(source)) if isinstance(source, str | Path) else "graph"
-    graph = build_graph(
-        edges,
-        raw,
-        name=name,
-        keep_unlinked=keep_unlinked,
-        drop_isolated=drop_isolated,
-        labelled_only=labelled_only,
-    )
+    with _named(source):
+        graph = build_graph(
+            edges,
+            raw,
+            name=name,
+            keep_unlinked=keep_unlinked,
+            drop_isolated=drop_isolated,
+            labelled_only=labelled_only,
+        )
     graph.report = replace(graph.report, notes=notes)
     return graph
+
+
+@contextmanager
+def _named(source: Any) -> Iterator[None]:
+    """Name the file in errors of what was read from it; the builder knows none."""
+    try:
+        yield
+    except GraphError as error:
+        if not isinstance(source, str | Path) or str(source) in str(error):
+            raise
+        raise GraphError(f"{source}: {error}") from error
 
 
 def read_edges(

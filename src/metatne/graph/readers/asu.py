@@ -21,11 +21,18 @@ from pathlib import Path, PurePosixPath
 import pyarrow as pa
 
 from metatne.errors import InputError
+from metatne.free_memory import unpack_limit
 from metatne.graph.raw import NumberedEdges, RawLabels
 from metatne.graph.readers.delimited import parse_edge_list
 from metatne.graph.readers.fields import integers_if_all_are
 from metatne.graph.readers.label_text import parse_labels
-from metatne.graph.readers.text import Text, check_text, load_text, wrong_file
+from metatne.graph.readers.text import (
+    Text,
+    check_text,
+    load_text,
+    too_large_unpacked,
+    wrong_file,
+)
 
 EDGES, LABELS, NODES, GROUPS = "edges.csv", "group-edges.csv", "nodes.csv", "groups.csv"
 
@@ -39,9 +46,6 @@ DAMAGED = (
     UnicodeDecodeError,
 )
 """What zipfile raises on damaged archives."""
-
-MAX_MEMBER = 2 * 2**30
-"""Bytes that one file of an archive may unpack to (Flickr's edges are 70 MB)."""
 
 
 def read_asu(path: Path) -> tuple[NumberedEdges, RawLabels | None]:
@@ -82,12 +86,13 @@ def _archive(path: Path, archive: zipfile.ZipFile) -> _Open:
         member = min(found, key=lambda member: len(member.filename))
         place = f"{path}/{member.filename}"
         data = b""
-        if member.file_size <= MAX_MEMBER:
+        # The sizes that the archive states may be lies, so what comes out is measured.
+        limit = unpack_limit(path.stat().st_size)
+        if member.file_size <= limit:
             with archive.open(member) as stream:
-                # The size that the archive states may be a lie, so what comes out is measured.
-                data = stream.read(MAX_MEMBER + 1)
-        if max(len(data), member.file_size) > MAX_MEMBER:
-            raise wrong_file(place, f"at most {MAX_MEMBER:,} bytes unpacked", "more")
+                data = stream.read(limit + 1)
+        if max(len(data), member.file_size) > limit:
+            raise too_large_unpacked(place, limit)
         return check_text(place, data)
 
     return find

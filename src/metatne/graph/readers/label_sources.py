@@ -20,10 +20,10 @@ from metatne.graph.readers.fields import integers_if_all_are
 from metatne.graph.readers.label_text import read_label_file
 from metatne.graph.readers.matrices import labels_from_matrix
 from metatne.graph.readers.node_lists import read_node_list
+from metatne.graph.readers.parquet import read_parquet
 from metatne.graph.readers.tables import (
     labels_from_mapping,
     labels_from_table,
-    read_parquet,
     table_of,
 )
 

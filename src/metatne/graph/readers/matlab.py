@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from metatne.free_memory import unpack_limit
 from metatne.graph.raw import RawEdges, RawLabels
 from metatne.graph.readers.matrices import edges_from_matrix, labels_from_matrix
-from metatne.graph.readers.text import read_bytes, wrong_file
+from metatne.graph.readers.text import read_bytes, too_large_unpacked, wrong_file
 
 NAMES = ("network", "group")
 HEADER_SIZE = 128
@@ -43,9 +44,6 @@ SPARSE, DENSE = 5, range(6, 16)
 COMPLEX_FLAG = 0x800
 HDF5_MAGIC = b"\x89HDF"
 
-MAX_VARIABLE = 8 * 2**30
-"""Bytes that one packed variable may unpack to."""
-
 
 class _DamagedError(Exception):
     """Why a file cannot be read, in words for its user."""
@@ -57,7 +55,7 @@ def read_matlab(path: Path, *, weighted: bool | None = None) -> tuple[RawEdges, 
     if data.startswith(HDF5_MAGIC) or b"MATLAB 7.3" in data[:HEADER_SIZE]:
         raise wrong_file(path, "a MATLAB file of version 5 to 7", "version 7.3; save it with -v7")
     try:
-        variables = _read_variables(data)
+        variables = _read_variables(path, data)
     except (_DamagedError, struct.error, zlib.error) as error:
         raise wrong_file(path, "a MATLAB file of version 5 to 7", str(error)) from error
     if "network" not in variables:
@@ -66,15 +64,14 @@ def read_matlab(path: Path, *, weighted: bool | None = None) -> tuple[RawEdges, 
     edges = edges_from_matrix(network, source=str(path), weighted=weighted)
     if "group" not in variables:
         return edges, None
-    labels = labels_from_matrix(variables["group"], source=str(path))
     num_rows, num_nodes = variables["group"].shape[0], network.shape[0]
-    if num_rows != num_nodes:
+    if num_rows != num_nodes:  # first: a few bytes can claim billions of rows
         found = f"{num_rows:,} and {num_nodes:,}"
         raise wrong_file(path, "as many rows in 'group' as in 'network'", found)
-    return edges, labels
+    return edges, labels_from_matrix(variables["group"], source=str(path))
 
 
-def _read_variables(data: bytes) -> dict[str, Any]:
+def _read_variables(path: Path, data: bytes) -> dict[str, Any]:
     order = {b"IM": "<", b"MI": ">"}.get(data[HEADER_SIZE - 2 : HEADER_SIZE])
     if order is None:
         raise _DamagedError("something else")
@@ -87,7 +84,7 @@ def _read_variables(data: bytes) -> dict[str, Any]:
             raise _DamagedError("a file that ends in the middle of a variable")
         place += 8 + size
         if kind == COMPRESSED:
-            piece = zlib.decompressobj().decompress(piece, MAX_VARIABLE)
+            piece = _unpack(path, piece)
             kind, size = struct.unpack_from(f"{order}II", piece, 0)
             piece = piece[8 : 8 + size]
         if kind != MATRIX or len(piece) < size:
@@ -101,6 +98,14 @@ def _read_variables(data: bytes) -> dict[str, Any]:
         if called in NAMES:
             variables[called] = _matrix(called, order, flags, dims, list(parts))
     return variables
+
+
+def _unpack(path: Path, packed: bytes) -> bytes:
+    limit = unpack_limit(len(packed))
+    unpacked = zlib.decompressobj().decompress(packed, limit + 1)
+    if len(unpacked) > limit:
+        raise too_large_unpacked(path, limit)
+    return unpacked
 
 
 def _parts(order: str, piece: bytes) -> Iterator[tuple[int, bytes]]:

@@ -19,6 +19,8 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float32, Int32, UInt8
 
+from metatne.errors import OutOfMemoryError
+from metatne.free_memory import available_memory, format_bytes
 from metatne.graph.names import Names
 from metatne.graph.numbering import MAX_SPREAD, rank_integers, sort_integers
 from metatne.graph.raw import NumberedEdges
@@ -213,6 +215,7 @@ class _EdgeBlocks:
         num_lines = sum(lengths)
         if not self._ends or self._used + num_lines > self._room:
             self._trim()
+            self._check_memory()
             self._room, self._used = max(EDGES_A_BLOCK, num_lines), 0
             self._ends.append(np.empty((self._room, 2), dtype=np.int32))
             if self._is_weighted:
@@ -227,6 +230,15 @@ class _EdgeBlocks:
             if piece.weights is not None:
                 self._weights[-1][first:last] = piece.weights
         self._used += num_lines
+
+    def _check_memory(self) -> None:
+        """Stop while there is still as much memory as the edges have taken so far."""
+        taken = sum(block.nbytes for block in (*self._ends, *self._weights))
+        if taken and taken > (available := available_memory()):
+            raise OutOfMemoryError(
+                f"the edges read so far take {format_bytes(taken)}, and {format_bytes(available)} "
+                "are free: the file is too large for this machine, or was made to look so"
+            )
 
     def _trim(self) -> None:
         if self._ends:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet
 from jaxtyping import Float32, Int8
 
-from metatne.errors import GraphError, InputError, LabelError
+from metatne.errors import GraphError, LabelError
 from metatne.graph.node_ids import id_array, is_text
 from metatne.graph.raw import HOLDS, LACKS, UNKNOWN, RawEdges, RawLabels
 from metatne.graph.readers.columns import (
@@ -30,18 +28,6 @@ from metatne.graph.readers.label_states import (
     wide_labels,
 )
 from metatne.graph.readers.text import BadLines, wrong_file
-
-
-def read_parquet(path: Path) -> pa.Table:
-    """The table in a Parquet file."""
-    try:
-        table = pyarrow.parquet.read_table(path, partitioning=None)
-        table.validate(full=True)  # text that is not UTF-8 would fail much later
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}") from None
-    except (pa.ArrowException, OSError) as error:
-        raise wrong_file(path, "a Parquet file", f"something else ({error})") from error
-    return table
 
 
 def table_of(frame: Any, *, source: str) -> pa.Table:
@@ -209,8 +195,10 @@ def _lists(table: pa.Table, nodes: pa.Array, source: str) -> RawLabels:
     elif not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         raise wrong_file(source, "lists of labels in the second column", str(kind))
     rows, labels = pc.list_parent_indices(values), pc.list_flatten(values)
-    if not (pa.types.is_integer(labels.type) or is_text(labels.type) or not len(labels)):
-        raise wrong_file(source, "lists of text or integers", str(kind))
+    if not (pa.types.is_integer(labels.type) or is_text(labels.type)):
+        if len(labels):
+            raise wrong_file(source, "lists of text or integers", str(kind))
+        labels = pa.array([], pa.large_string())  # empty lists, of whatever they would hold
     labels = pc.utf8_trim_whitespace(labels.cast(pa.large_string()))
     says = pc.fill_null(pc.greater(pc.binary_length(labels), 0), False)
     rows, labels = rows.filter(says), labels.filter(says)

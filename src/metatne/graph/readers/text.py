@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from metatne.errors import MAX_SHOWN, BadLine, FileFormatError, InputError
+from metatne.free_memory import unpack_limit
 
 MAX_UNPACKED = 16 * 2**30
-"""Bytes that a packed file may unpack to; beyond lies a mistake or an attack."""
+"""Bytes that a packed file may unpack to while it goes by in blocks."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 COMMENT_MARKS = ("#", "%")
@@ -72,21 +73,35 @@ def wrong_file(path: object, expected: str, found: str, *, line: int = 1) -> Fil
     return FileFormatError(path, [BadLine(line, expected, found)])
 
 
+def too_large_unpacked(path: object, limit: int) -> FileFormatError:
+    """The error for a packed file that unfolds into more than there is room for."""
+    return wrong_file(
+        path,
+        f"at most {limit:,} bytes unpacked (as free memory and the size of the file allow)",
+        "more; if you trust the file, unpack it yourself and name what comes out",
+    )
+
+
 def quoted(text: str) -> str:
     """`text` in quotes, cut where it is too long for a message."""
     return repr(text if len(text) <= 60 else f"{text[:57]}…")
 
 
 @contextmanager
-def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
-    """A file to be read, unpacked on the way if it is gzip; what goes wrong is an input error."""
+def open_unpacked(path: Path, *, is_kept: bool = False) -> Iterator[IO[bytes]]:
+    """A file to be read, unpacked on the way if it is gzip; what goes wrong is an input error.
+
+    Of a gzip file no more comes out than there is room for, if it `is_kept` in memory as a
+    whole: beyond lies a mistake or an attack.
+    """
     try:
         with path.open("rb") as stream:
             if stream.peek(2)[:2] != GZIP_MAGIC:
                 yield stream
             else:
+                limit = unpack_limit(path.stat().st_size) if is_kept else MAX_UNPACKED
                 with gzip.open(stream) as unpacked:
-                    yield cast(IO[bytes], _Bounded(path, cast(IO[bytes], unpacked)))
+                    yield cast(IO[bytes], _Bounded(path, cast(IO[bytes], unpacked), limit))
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
     except IsADirectoryError:
@@ -100,8 +115,8 @@ def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
 class _Bounded(io.RawIOBase):
     """A stream that ends with an error when too much comes out of it."""
 
-    def __init__(self, path: Path, stream: IO[bytes]) -> None:
-        self._path, self._stream, self._size = path, stream, 0
+    def __init__(self, path: Path, stream: IO[bytes], limit: int) -> None:
+        self._path, self._stream, self._limit, self._size = path, stream, limit, 0
 
     def readable(self) -> bool:
         return True
@@ -109,19 +124,15 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         data = self._stream.read(min(len(buffer), CHUNK))
         self._size += len(data)
-        if self._size > MAX_UNPACKED:
-            raise wrong_file(
-                self._path,
-                f"a gzip file that unpacks to at most {MAX_UNPACKED:,} bytes",
-                "a larger one",
-            )
+        if self._size > self._limit:
+            raise too_large_unpacked(self._path, self._limit)
         buffer[: len(data)] = data
         return len(data)
 
 
 def read_bytes(path: Path) -> bytes:
     """The content of a file, unpacked if it is gzip."""
-    with open_unpacked(path) as stream:
+    with open_unpacked(path, is_kept=True) as stream:
         return stream.read()
 
 

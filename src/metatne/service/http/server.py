@@ -18,6 +18,7 @@ from metatne.errors import InputError
 from metatne.graph.store import Graph
 from metatne.service.http.app import make_app
 from metatne.service.http.guard import LOOPBACK
+from metatne.service.http.patience import PatientProtocol
 from metatne.service.state import ServiceState
 
 STOP_SECONDS = 10
@@ -109,6 +110,7 @@ class Server:
         self._server = QuietServer(
             uvicorn.Config(
                 app,
+                http=PatientProtocol,
                 log_config=None,
                 access_log=False,
                 server_header=False,
