@@ -14,14 +14,16 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from safetensors import SafetensorError
 
-from metatne.errors import OutputExistsError, OutputInUseError, WriteError
+from metatne.errors import MetaTNEError, OutputExistsError, OutputInUseError, WriteError
+
+T = TypeVar("T")
 
 _MARK = ".writing-"
 _AT_WORKING_DIRECTORY, _RENAME_EXCHANGE = -100, 2  # of Linux, <fcntl.h> and <linux/fs.h>
@@ -63,7 +65,9 @@ def own_directory(path: Path) -> Iterator[None]:
         path.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDONLY)
     try:
-        if not _try_lock(descriptor) or not _is_at(descriptor, path):
+        opened = os.fstat(descriptor)
+        # Without its name it is what another process has just ended with.
+        if not _try_lock(descriptor) or _identity(path) != (opened.st_dev, opened.st_ino):
             raise OutputInUseError(
                 f"{path} is in use: another process trains into it; "
                 "wait until that has ended, or name another directory"
@@ -71,6 +75,31 @@ def own_directory(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def read_steadily(path: Path, read: Callable[[Path], T]) -> T:
+    """What `read` makes of a directory; once more if that was replaced meanwhile.
+
+    Files of the old one and of the new one do not belong together, and look like damage.
+    """
+    while True:
+        before = _identity(path)
+        try:
+            found = read(path)
+        except MetaTNEError:
+            if _identity(path) == before:
+                raise
+        else:
+            if _identity(path) == before:
+                return found
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        facts = path.stat()
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -183,14 +212,6 @@ def _try_lock(descriptor: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether what is open is what has this name now."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 def _sync(path: Path) -> None:
