@@ -21,6 +21,7 @@ from metatne.service.rankings import Ranking
 from metatne.service.refusals import Refusal
 from metatne.service.scoring import Question
 from metatne.service.served_model import ServedModel, nearest_model
+from metatne.integrity import is_whole, sealed
 from metatne.storage import write_json
 
 EXAMPLE = "example.json"
@@ -138,7 +139,7 @@ def _warm_up(served: ServedModel) -> None:
 
 def write_example(path: Path, example: Example) -> None:
     """Keep a novel label beside the model at `path`, for whoever opens it first."""
-    write_json(path / EXAMPLE, example.model_dump(mode="json"))
+    write_json(path / EXAMPLE, sealed(example.model_dump(mode="json")))
 
 
 def _graph_of(
@@ -171,7 +172,11 @@ def _read_example(path: Path, trained: TrainedModel) -> Example | None:
     if not file.is_file():
         return None
     try:
-        example = Example.model_validate(json.loads(file.read_text(encoding="utf-8")), strict=True)
+        found = json.loads(file.read_text(encoding="utf-8"))
+        example = Example.model_validate(found, strict=True)
+        is_of_before = set(found) == set(Example.model_fields)  # and has no checksum
+        if not is_of_before and not is_whole(found):
+            raise ValueError("its content is not what was saved")
         trained.node_ids.positions([*example.positives, *example.negatives])
     except (ValueError, ValidationError, OSError, UnknownNodeError) as error:
         raise ModelFormatError(
