@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from metatne.errors import GraphMismatchError, MetaTNEError, ModelFormatError, UnknownNodeError
 from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
+from metatne.integrity import is_whole, sealed
 from metatne.prediction.support import Support
 from metatne.saved import TrainedModel
 from metatne.service.answers import Example
@@ -21,7 +22,6 @@ from metatne.service.rankings import Ranking
 from metatne.service.refusals import Refusal
 from metatne.service.scoring import Question
 from metatne.service.served_model import ServedModel, nearest_model
-from metatne.integrity import is_whole, sealed
 from metatne.storage import write_json
 
 EXAMPLE = "example.json"
