@@ -28,8 +28,8 @@ from metatne.evidence.storage import from_tensors, to_tensors
 from metatne.graph.disk import map_ids, write_ids
 from metatne.graph.node_ids import NodeIds
 from metatne.graph.source import GraphSource
-from metatne.model import MetaTNENetwork
 from metatne.integrity import SEAL, is_whole, sealed
+from metatne.model import MetaTNENetwork
 from metatne.storage import new_directory, read_steadily, write_json
 
 FORMAT = "metatne-model"

@@ -135,7 +135,7 @@ def restore_checkpoint(path: Path, trainer: Trainer, fingerprint: str, split: La
 
 def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
     """Of the header, and of every tensor with its name, type and shape."""
-    parts = [header.encode()]
+    parts: list[bytes | memoryview] = [header.encode()]
     for name in sorted(tensors):
         array = tensors[name].numpy()
         parts += [f"{name} {array.dtype.str} {array.shape}".encode(), array.reshape(-1).data]
