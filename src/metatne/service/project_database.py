@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import RLock
 
 from metatne.errors import ProjectError, ServiceError
@@ -15,6 +17,8 @@ from metatne.integrity import checksum
 FILE = "projects.sqlite3"
 APPLICATION = 0x4D544E45  # "MTNE", so that another program's file is not taken for ours
 BUSY_SECONDS = 5.0
+CHECKED_FROM = 2
+"""The format from which on rows have checksums."""
 
 Cell = str | int | None
 
@@ -82,9 +86,9 @@ class ProjectDatabase:
         self._is_closed = False
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(
-                self.file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+            if not self.file.exists():
+                _create(self.file)
+            self._connection = _connect(self.file)
         except (OSError, sqlite3.Error) as error:
             raise ProjectError(
                 f"label projects cannot be kept in {directory}: {error}; "
@@ -136,27 +140,8 @@ class ProjectDatabase:
                 raise self._trouble(error) from error
 
     def _prepare(self) -> None:
-        connection = self._connection
-        connection.create_function("row_checksum", -1, _row_checksum, deterministic=True)
-        is_new = not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-        if not is_new:
-            self._check()
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        # Another process may be at it as well: what there is to do is asked under the lock.
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            found = connection.execute("PRAGMA user_version").fetchone()[0]
-            for number in range(found, len(MIGRATIONS)):
-                for statement in MIGRATIONS[number].split(";"):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {number + 1}")
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute("COMMIT")
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+        self._check()
+        _bring_up_to_date(self._connection)
 
     def _check(self) -> None:
         """Refuse a file that is another program's, of a later version, or damaged."""
@@ -177,7 +162,7 @@ class ProjectDatabase:
             raise self._damaged(problems[0])
         if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
             raise self._damaged("rows are missing that others refer to")
-        if version == len(MIGRATIONS):
+        if version >= CHECKED_FROM:
             self._check_rows()
 
     def _check_rows(self) -> None:
@@ -212,6 +197,46 @@ class ProjectDatabase:
             f"{self.file} is damaged: {told}; put back a copy of it, or move it away "
             "(with its -wal and -shm files) to begin with no projects"
         )
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    connection.create_function("row_checksum", -1, _row_checksum, deterministic=True)
+    return connection
+
+
+def _create(file: Path) -> None:
+    """A file without projects, there at one moment: an empty one is damage, and no beginning."""
+    with TemporaryDirectory(prefix=f".{file.name}.", dir=file.parent) as folder:
+        made = Path(folder) / file.name
+        connection = _connect(made)
+        try:
+            _bring_up_to_date(connection)
+        finally:
+            connection.close()
+        with suppress(FileExistsError):  # another process was faster
+            os.link(made, file)
+
+
+def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    # Another process may be at it as well: what there is to do is asked under the lock.
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        found = connection.execute("PRAGMA user_version").fetchone()[0]
+        for number in range(found, len(MIGRATIONS)):
+            for statement in MIGRATIONS[number].split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number + 1}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 def insert(connection: sqlite3.Connection, table: str, *cells: Cell) -> None:
