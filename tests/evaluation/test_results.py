@@ -52,6 +52,17 @@ def test_nothing_but_half_a_line(tmp_path: Path) -> None:
     assert results.rows() == [row_of(1)]
 
 
+def test_a_file_of_somebody_else_is_not_cut(tmp_path: Path) -> None:
+    """Without a line's end it must not pass for what a crash left."""
+    results = ResultsFile(tmp_path / "notes.txt")
+    results.path.write_text("buy milk")
+    with pytest.raises(FileFormatError, match=r"notes\.txt: expected lines of JSON, found 'buy"):
+        results.rows()
+    with pytest.raises(FileFormatError, match=r"notes\.txt: expected lines of JSON, found 'buy"):
+        results.append(row_of(1))
+    assert results.path.read_text() == "buy milk"
+
+
 def test_empty_lines_are_passed_over(tmp_path: Path) -> None:
     results = ResultsFile(tmp_path / "results.jsonl")
     results.append(row_of(1))

@@ -51,7 +51,8 @@ class ResultsFile:
         if not self.path.exists():
             return []
         text = self.path.read_bytes().decode(encoding="utf-8", errors="replace")
-        whole, _, _ = text.rpartition("\n")
+        whole, _, rest = text.rpartition("\n")
+        self._check_begun(rest)
         rows, bad = [], []
         for number, line in enumerate(whole.split("\n"), start=1):
             if not line.strip():
@@ -71,7 +72,7 @@ class ResultsFile:
     def _row(self, line: str) -> dict[str, Any] | tuple[str, str]:
         """The trial of a line, or what was expected and what was found."""
         try:
-            row = json.loads(line)
+            row: dict[str, Any] = json.loads(line)
             missing = [key for key in self.needed if key not in row]
             first = next(iter(row))
         except (ValueError, TypeError, StopIteration):
@@ -84,6 +85,12 @@ class ResultsFile:
             return "a trial as it was written", f"other numbers or names: {line[:80]!r}"
         row.pop(SEAL, None)
         return row
+
+    def _check_begun(self, rest: str) -> None:
+        """Refuse an unfinished last line that no crash of ours has left: it is somebody else's."""
+        ours = [f'{{"{name}": ' for name in (SEAL, self.key[0])]
+        if not any(rest.startswith(start) or start.startswith(rest) for start in ours):
+            raise FileFormatError(self.path, [BadLine(0, "lines of JSON", repr(rest[-80:]))])
 
     def append(self, row: dict[str, Any]) -> None:
         """Add one trial; when this returns, it is on disk, and if it fails, nothing is."""
@@ -108,14 +115,16 @@ class ResultsFile:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield file  # closing the file gives the lock back
 
-    @staticmethod
-    def _end_of_whole_lines(file: FileIO) -> int:
+    def _end_of_whole_lines(self, file: FileIO) -> int:
         size = file.seek(0, os.SEEK_END)
         if size:
             file.seek(size - 1)
             if file.read(1) != b"\n":
                 file.seek(0)
-                return file.readall().rfind(b"\n") + 1
+                content = file.readall()
+                end = content.rfind(b"\n") + 1
+                self._check_begun(content[end:].decode(encoding="utf-8", errors="replace"))
+                return end
         return size
 
 
