@@ -30,6 +30,7 @@ from metatne.graph.node_ids import NodeIds
 from metatne.graph.source import GraphSource
 from metatne.integrity import SEAL, is_whole, sealed
 from metatne.model import MetaTNENetwork
+from metatne.quality import Quality
 from metatne.storage import new_directory, read_steadily, write_json
 
 FORMAT = "metatne-model"
@@ -57,6 +58,9 @@ class TrainedModel:
     history: list[dict[str, Any]]
     graph_source: GraphSource | None = None
     """Where the graph is to be found again, if anybody has said."""
+
+    quality: Quality | None = None
+    """How it did beside controls, if that was measured."""
 
     @property
     def network(self) -> MetaTNENetwork:
@@ -97,6 +101,7 @@ def save_model(path: Path, model: TrainedModel, *, overwrite: bool = False) -> N
             "label_columns": label_columns(model.scorer),
             "best_step": model.best_step,
             "history": model.history,
+            "quality": None if model.quality is None else model.quality.to_json(),
             "files": {name: _facts(folder / name) for name in (WEIGHTS, IDS)},
         }
         write_json(folder / HEADER, sealed(header))
@@ -133,7 +138,16 @@ def _load(path: Path, *, device: str) -> TrainedModel:
         best_step=header["best_step"],
         history=header["history"],
         graph_source=_source_of(path, header),
+        quality=_quality_of(path, header),
     )
+
+
+def _quality_of(path: Path, header: dict[str, Any]) -> Quality | None:
+    quality = header.get("quality")  # which models of before do not have
+    try:
+        return None if quality is None else Quality.from_json(quality)
+    except (TypeError, KeyError) as error:
+        raise _broken(path / HEADER, f"its quality cannot be read ({error})") from error
 
 
 def _source_of(path: Path, header: dict[str, Any]) -> GraphSource | None:

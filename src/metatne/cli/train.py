@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -40,6 +41,7 @@ from metatne.estimator import MetaTNE
 from metatne.graph.source import GraphSource
 from metatne.graph.store import Graph
 from metatne.parallel import num_cores
+from metatne.quality import QualityWarning
 from metatne.saved import HEADER
 from metatne.storage import own_directory
 from metatne.training.logs import DirectoryLog
@@ -143,6 +145,8 @@ def train(
         f"saved {out}: step {model.best_step_} of {model.num_steps_}, "
         f"validation AUC {best['auc']:.3f}, F1 {best['f1']:.3f}"
     )
+    if model.quality_ is not None:
+        say(model.quality_.verdict())
     if model.best_step_ == 0:
         say(
             "no step beat the start on the validation labels, so the start was kept: "
@@ -160,6 +164,8 @@ def _fit(
     log_dir: Path | None,
 ) -> None:
     with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore", QualityWarning)  # it is said at the end, as all else is
         observers: list[Observer] = [stack.enter_context(training_progress())]
         if log_dir is not None:
             observers.append(stack.enter_context(DirectoryLog(log_dir)))

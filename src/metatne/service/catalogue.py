@@ -116,6 +116,8 @@ def load_served(
     `data_dir` is where data sets are, if not where they are by default.
     """
     model = MetaTNE.load(path)
+    if model.quality_ is not None and not model.quality_.is_better:
+        _log.warning("model %r: %s", name, model.quality_.verdict())
     served = ServedModel(
         name=name,
         model=model,
