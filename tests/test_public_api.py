@@ -60,6 +60,7 @@ def test_what_an_estimator_offers() -> None:
         "history_",
         "load",
         "num_steps_",
+        "quality_",
         "rank",
         "relate",
         "save",

@@ -16,6 +16,7 @@ from metatne.errors import GraphMismatchError, ModelFormatError, OutputExistsErr
 from metatne.estimator import MetaTNE
 from metatne.graph.planted import planted_graph
 from metatne.graph.store import Graph
+from metatne.integrity import sealed
 from metatne.saved import load_model
 
 HEADER, WEIGHTS, IDS = "model.json", "weights.safetensors", "ids.arrow"
@@ -34,9 +35,11 @@ def copy(saved: Path, tmp_path: Path) -> Path:
 
 
 def change_header(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """As by someone who mends the checksum too."""
     header = json.loads((path / HEADER).read_text(encoding="utf-8"))
+    del header["checksum"]
     change(header)
-    (path / HEADER).write_text(json.dumps(header), encoding="utf-8")
+    (path / HEADER).write_text(json.dumps(sealed(header)), encoding="utf-8")
 
 
 def test_a_model_comes_back_as_it_was(fitted: MetaTNE, saved: Path, planted: Graph) -> None:
@@ -67,7 +70,7 @@ def test_saving_what_was_loaded_changes_no_byte(saved: Path, tmp_path: Path) -> 
 
 def test_the_header_can_be_read_by_people(saved: Path, planted: Graph) -> None:
     header = json.loads((saved / HEADER).read_text(encoding="utf-8"))
-    assert (header["format"], header["version"]) == ("metatne-model", 2)
+    assert (header["format"], header["version"]) == ("metatne-model", 3)
     assert header["graph"] == {
         "name": "planted",
         "fingerprint": planted.fingerprint,
@@ -142,6 +145,22 @@ def test_another_models_ids(copy: Path, small_settings: dict[str, Any], tmp_path
         MetaTNE.load(copy)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"best_step": ', '"best_step": 1'),
+        ('"checksum"', '"checksun"'),
+        ('"version": 3', '"version": 2'),
+        ('"version": 3', '"version": 1'),
+    ],
+)
+def test_a_header_that_was_changed_is_refused(copy: Path, before: str, after: str) -> None:
+    text = (copy / HEADER).read_text(encoding="utf-8")
+    (copy / HEADER).write_text(text.replace(before, after, 1), encoding="utf-8")
+    with pytest.raises(ModelFormatError, match=f"{HEADER} is damaged: its content is not what"):
+        MetaTNE.load(copy)
+
+
 @pytest.mark.parametrize("text", ["", "{", "\x00\x01", '{"format": "metatne-model"', "[1, 2"])
 def test_a_header_that_is_no_json(copy: Path, text: str) -> None:
     (copy / HEADER).write_text(text)
@@ -164,7 +183,7 @@ def test_a_header_of_something_else(copy: Path, text: str) -> None:
 
 def test_another_version(copy: Path) -> None:
     change_header(copy, lambda header: header.update(version=99))
-    with pytest.raises(ModelFormatError, match=f"{HEADER}: expected format version 2, found 99"):
+    with pytest.raises(ModelFormatError, match=f"{HEADER}: expected format version 3, found 99"):
         MetaTNE.load(copy)
 
 
@@ -252,13 +271,15 @@ def test_a_failure_while_saving_leaves_the_old_model(
     assert [entry.name for entry in copy.parent.iterdir()] == [copy.name]
 
 
-def test_a_model_of_the_first_format_still_loads(copy: Path, fitted: MetaTNE) -> None:
-    """It had no head to name: the paper's was the only one."""
-
-    def make_old(header: dict[str, Any]) -> None:
-        header["version"] = 1
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_model_of_an_earlier_format_still_loads(
+    copy: Path, fitted: MetaTNE, version: int
+) -> None:
+    """They had no checksum, and the first no head to name: the paper's was the only one."""
+    header = json.loads((copy / HEADER).read_text(encoding="utf-8")) | {"version": version}
+    del header["checksum"]
+    if version == 1:
         del header["config"]["head"]
-
-    change_header(copy, make_old)
+    (copy / HEADER).write_text(json.dumps(header), encoding="utf-8")
     question: dict[str, Any] = {"positives": [1, 2], "negatives": [3]}
     assert MetaTNE.load(copy).rank(**question).equals(fitted.rank(**question))

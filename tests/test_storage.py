@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from metatne.errors import OutputExistsError
-from metatne.storage import new_directory, new_file, write_json
+from metatne import storage
+from metatne.errors import OutputExistsError, OutputInUseError, WriteError
+from metatne.storage import new_directory, new_file, own_directory, write_json
 
 
 def names(directory: Path) -> list[str]:
@@ -110,6 +113,92 @@ def test_a_failure_leaves_the_old_directory_and_no_rest(tmp_path: Path, is_there
         fail_at_directory(path, overwrite=True)
     assert names(tmp_path) == (["model"] if is_there else [])
     assert not is_there or names(path) == ["old"]
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_whoever_looks_meanwhile_sees_the_old_or_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_exchange: bool
+) -> None:
+    """At every rename; where names cannot be exchanged, the old one is whole under another."""
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "file").write_text("old")
+    seen = []
+
+    def look(*arguments: object) -> object:
+        seen.append([file.read_text() for file in sorted(tmp_path.rglob("file"))])
+        return rename(*arguments)  # type: ignore[arg-type]
+
+    rename = os.replace
+    monkeypatch.setattr(os, "replace", look)
+    if not can_exchange:
+        monkeypatch.setattr(storage, "_exchange", lambda first, second: False)
+    with new_directory(path, overwrite=True) as temporary:
+        (temporary / "file").write_text("new")
+    assert (path / "file").read_text() == "new"
+    assert names(tmp_path) == ["model"]
+    assert seen
+    assert all("old" in texts for texts in seen)
+
+
+def test_of_two_writers_the_later_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+
+    def write_earlier() -> None:
+        with new_directory(path) as earlier:
+            (earlier / "file").write_text("earlier")
+
+    with pytest.raises(OutputExistsError, match="exists already"), new_directory(path):
+        write_earlier()
+    assert (path / "file").read_text() == "earlier"
+    assert names(tmp_path) == ["model"]
+
+
+def test_what_a_killed_writer_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
+    killed = "import os, sys; from pathlib import Path; from metatne.storage import *\n"
+    for kind, name in (("new_directory", "model"), ("new_file", "file.txt")):
+        code = f"{killed}with {kind}(Path({name!r})): os.kill(os.getpid(), 9)"
+        assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == -9
+    assert len(names(tmp_path)) == 2
+    for mine in (".model.notes", ".model.writing-notes", ".file.txt.writing-0123456789abcdef"):
+        (tmp_path / mine).write_text("mine")
+    file = tmp_path / "file.txt"
+    with new_directory(tmp_path / "model"), new_file(file) as living, new_file(file):
+        assert living.exists()
+    assert names(tmp_path) == [
+        ".file.txt.writing-0123456789abcdef",
+        ".model.notes",
+        ".model.writing-notes",
+        "file.txt",
+        "model",
+    ]
+
+
+def test_a_disk_without_room_is_told_with_the_name(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    told = rf"{tmp_path}/model could not be written: No space left.* is unchanged"
+    with pytest.raises(WriteError, match=told), new_directory(tmp_path / "model", overwrite=True):
+        Path("/dev/full").write_text("too much")
+    with (
+        pytest.raises(WriteError, match=told),
+        new_directory(tmp_path / "model", overwrite=True) as temporary,
+        new_file(temporary / "header"),
+    ):
+        Path("/dev/full").write_text("too much")
+    assert names(tmp_path) == ["model"]
+
+
+def test_a_directory_is_one_process_own(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "model.unfinished"
+    with own_directory(path):
+        with (
+            pytest.raises(OutputInUseError, match="is in use: another process"),
+            own_directory(path),
+        ):
+            raise AssertionError("two have it")
+        write_json(path / "file", 1)
+    with own_directory(path):
+        assert names(path) == ["file"]
 
 
 def test_json_is_readable_and_strict(tmp_path: Path) -> None:

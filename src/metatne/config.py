@@ -31,6 +31,9 @@ def hash_settings(settings: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:12]
 
 
+MAX_RATE = 1e30
+"""A rate beyond single precision is a mistake; one far too high is found out by its loss."""
+
 HeadPart = Literal[
     "place", "own labels", "labels around", "expected labels", "traits", "columns", "level"
 ]
@@ -51,7 +54,7 @@ class Config(Settings):
     head_steps: int = Field(300, ge=0, description="steps that learn the head `evidence`")
     head_tasks: int = Field(600, ge=1, description="tasks that these steps draw from")
     head_tasks_per_step: int = Field(64, ge=1, description="tasks of such a step")
-    head_rate: float = Field(0.05, gt=0, description="rate of these steps' Adam")
+    head_rate: float = Field(0.05, gt=0, le=MAX_RATE, description="rate of these steps' Adam")
     head_penalty: float = Field(
         0.1, ge=0, description="weight of the squares of its prior's weights by column"
     )
@@ -81,8 +84,10 @@ class Config(Settings):
     pairs_per_step: int = Field(1024, ge=1, description="N_1: node pairs of a structural step")
     negatives_per_pair: int = Field(5, ge=1, description="N_neg: negatives of a node pair")
     tasks_per_step: int = Field(8, ge=1, description="N_2: tasks of a meta step")
-    structural_rate: float = Field(1e-3, gt=0, description="alpha_1: rate of the structural Adam")
-    meta_rate: float = Field(1e-3, gt=0, description="alpha_2: rate of the meta Adam")
+    structural_rate: float = Field(
+        1e-3, gt=0, le=MAX_RATE, description="alpha_1: rate of the structural Adam"
+    )
+    meta_rate: float = Field(1e-3, gt=0, le=MAX_RATE, description="alpha_2: rate of the meta Adam")
     l2: float = Field(0.01, ge=0, description="lambda: weight of the squares of Tr's matrices")
     decay_rate: float = Field(1.0, ge=0, description="gamma: how fast structural steps get rarer")
     decay_period: int = Field(1, ge=1, description="N_decay: steps between two stairs of tau")

@@ -14,12 +14,14 @@ MetaTNEError
 │   ├── ProjectError          a label project that is not there, or cannot be read
 │   ├── ConflictError         a label project that somebody else has changed meanwhile
 │   ├── OutputExistsError     an output that would overwrite something
+│   ├── OutputInUseError      an output that another process is writing
 │   ├── MissingExtraError     a library that an extra would have brought
 │   └── NotFittedError        a model that was asked before it was fitted
 └── RunError                  the run failed, not the input; exits with 1
     ├── OutOfMemoryError      the run would not fit into memory, so it was not started
     ├── ServiceError          a service that cannot be reached, or cannot answer now
-    └── TrainingError         training cannot go on (a loss that is not finite)
+    ├── TrainingError         training cannot go on (a loss that is not finite)
+    └── WriteError            an output could not be written (disk full, read-only)
 """
 
 from __future__ import annotations
@@ -139,6 +141,10 @@ class OutputExistsError(InputError):
     """An output that would overwrite something."""
 
 
+class OutputInUseError(InputError):
+    """An output that another process is writing."""
+
+
 class MissingExtraError(InputError, ImportError):
     """A library that is not installed, and the extra that brings it."""
 
@@ -165,3 +171,7 @@ class ServiceError(RunError):
 
 class TrainingError(RunError):
     """Training cannot go on."""
+
+
+class WriteError(RunError, OSError):
+    """An output could not be written (an OSError as well, as Python's own would be)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -38,6 +39,7 @@ from metatne.prediction.support import (
     resolve_support,
     with_weak_negatives,
 )
+from metatne.quality import Quality, Scored, judge
 from metatne.sampling.splits import LabelSplit, split_for_use
 from metatne.sampling.tasks import Tasks, TaskShape
 from metatne.saved import TrainedModel, load_model, save_model
@@ -100,7 +102,8 @@ class MetaTNE:
         """Learn from the graph and its known labels.
 
         Without a `split`, `validation_share` of the labels that tasks can be drawn from are
-        set aside to measure, or to choose the best step. The default head learns in seconds, at
+        set aside to measure, or to choose the best step; if the model is no better on them than
+        controls, a `QualityWarning` says so (`quality_`). The default head learns in seconds, at
         one go. The rest is for the paper's head: with a `checkpoint` file the training is saved
         there now and then; when `should_stop` turns true, it is saved and `Stopped` raised;
         `resume` goes on from that file and ends with the numbers of an unbroken run. The workers
@@ -123,6 +126,7 @@ class MetaTNE:
             )
         if team is not None:
             check_team(self.config)
+        is_for_use = split is None  # and not one of many trials
         split = split or split_for_use(
             graph,
             _shape_of_all_tasks(self.config),
@@ -130,7 +134,7 @@ class MetaTNE:
             seed=self.config.seed,
         )
         check_memory(estimate_training_bytes(GraphSize.of(graph), self.config))
-        learned: tuple[MetaTNENetwork | EvidenceModel, int, list[Validation]]
+        learned: tuple[MetaTNENetwork | EvidenceModel, int, list[Validation], Scored]
         with one_thread():
             if self.config.head == "evidence":
                 learned = self._fit_evidence(graph, split, observers, should_stop)
@@ -145,8 +149,10 @@ class MetaTNE:
                     should_stop=should_stop,
                 )
                 network = trainer.run(observers, at_step_end=at_step_end)
-                learned = network, trainer.state.best_step, trainer.state.history
-        scorer, best_step, history = learned
+                scored = partial(score_tasks, network), trainer.validation_tasks
+                learned = network, trainer.state.best_step, trainer.state.history, scored
+            scorer, best_step, history, scored = learned
+            quality = judge(scored, graph, split) if is_for_use else None
         self.trained_ = TrainedModel(
             scorer=scorer,
             config=self.config,
@@ -157,6 +163,7 @@ class MetaTNE:
             validation_labels=[graph.labels.names[label] for label in split.validation],
             best_step=best_step,
             history=history_rows(history),
+            quality=quality,
         )
         return self
 
@@ -166,7 +173,7 @@ class MetaTNE:
         split: LabelSplit,
         observers: Sequence[Observer],
         should_stop: Callable[[], bool],
-    ) -> tuple[EvidenceModel, int, list[Validation]]:
+    ) -> tuple[EvidenceModel, int, list[Validation], Scored]:
         resolve_device(self.config.device)  # a name that is none is a mistake on the CPU too
         model, measured = fit_evidence(graph, split, self.config, should_stop=should_stop)
         if should_stop():
@@ -183,7 +190,7 @@ class MetaTNE:
         )
         for observer in observers:
             observer.on_validation(validation, is_best=True)
-        return model, step, [validation]
+        return model, step, [validation], (lambda _: measured.scores, measured.tasks)
 
     def rank(
         self,
@@ -351,6 +358,11 @@ class MetaTNE:
     def best_step_(self) -> int:
         """The step whose network was kept, chosen on the validation labels."""
         return self._fitted().best_step
+
+    @property
+    def quality_(self) -> Quality | None:
+        """How the model did beside controls; None if nobody looked (a `split` was given)."""
+        return self._fitted().quality
 
     @property
     def num_steps_(self) -> int:

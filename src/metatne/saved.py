@@ -1,7 +1,8 @@
 """A trained model on disk: `model.json`, `weights.safetensors` and `ids.arrow`.
 
 No pickle, so loading a stranger's model runs none of the stranger's code. Each file's size
-and SHA-256 stand in `model.json`; a model that is not whole is refused, with the file named.
+and SHA-256 stand in `model.json`, which has a checksum of itself; a model that is not whole is
+refused, with the file named.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import hashlib
 import json
 import platform
 from dataclasses import dataclass
-from importlib.metadata import version
+from functools import partial
+from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +28,16 @@ from metatne.evidence.storage import from_tensors, to_tensors
 from metatne.graph.disk import map_ids, write_ids
 from metatne.graph.node_ids import NodeIds
 from metatne.graph.source import GraphSource
+from metatne.integrity import SEAL, is_whole, sealed
 from metatne.model import MetaTNENetwork
-from metatne.storage import new_directory, write_json
+from metatne.quality import Quality
+from metatne.storage import new_directory, read_steadily, write_json
 
 FORMAT = "metatne-model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+UNSEALED = (1, 2)
+"""Versions whose header has no checksum. The first had the paper's head alone."""
+
 HEADER, WEIGHTS, IDS = "model.json", "weights.safetensors", "ids.arrow"
 
 
@@ -51,6 +58,9 @@ class TrainedModel:
     history: list[dict[str, Any]]
     graph_source: GraphSource | None = None
     """Where the graph is to be found again, if anybody has said."""
+
+    quality: Quality | None = None
+    """How it did beside controls, if that was measured."""
 
     @property
     def network(self) -> MetaTNENetwork:
@@ -76,7 +86,7 @@ def save_model(path: Path, model: TrainedModel, *, overwrite: bool = False) -> N
             "format": FORMAT,
             "version": FORMAT_VERSION,
             "libraries": {
-                name: version(name) for name in ("metatne", "torch", "numpy", "safetensors")
+                name: version_of(name) for name in ("metatne", "torch", "numpy", "safetensors")
             }
             | {"python": platform.python_version()},
             "graph": {
@@ -91,13 +101,18 @@ def save_model(path: Path, model: TrainedModel, *, overwrite: bool = False) -> N
             "label_columns": label_columns(model.scorer),
             "best_step": model.best_step,
             "history": model.history,
+            "quality": None if model.quality is None else model.quality.to_json(),
             "files": {name: _facts(folder / name) for name in (WEIGHTS, IDS)},
         }
-        write_json(folder / HEADER, header)
+        write_json(folder / HEADER, sealed(header))
 
 
 def load_model(path: Path, *, device: str = "auto") -> TrainedModel:
     """Read a saved model onto a device; refuse one that is not whole."""
+    return read_steadily(path, partial(_load, device=device))
+
+
+def _load(path: Path, *, device: str) -> TrainedModel:
     header = _read_header(path)
     for name in (WEIGHTS, IDS):
         _check_file(path / name, header["files"][name])
@@ -123,7 +138,16 @@ def load_model(path: Path, *, device: str = "auto") -> TrainedModel:
         best_step=header["best_step"],
         history=header["history"],
         graph_source=_source_of(path, header),
+        quality=_quality_of(path, header),
     )
+
+
+def _quality_of(path: Path, header: dict[str, Any]) -> Quality | None:
+    quality = header.get("quality")  # which models of before do not have
+    try:
+        return None if quality is None else Quality.from_json(quality)
+    except (TypeError, KeyError) as error:
+        raise _broken(path / HEADER, f"its quality cannot be read ({error})") from error
 
 
 def _source_of(path: Path, header: dict[str, Any]) -> GraphSource | None:
@@ -199,13 +223,16 @@ def _read_header(path: Path) -> dict[str, Any]:
         raise _broken(file, f"it cannot be read as JSON ({error})") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelFormatError(f"{file} is not the header of a saved model")
-    if header.get("version") == 1:  # which had the paper's head alone, and did not name it
-        header["config"] = {"head": "prototypes"} | (header.get("config") or {})
-    elif header.get("version") != FORMAT_VERSION:
+    version = header.get("version")
+    if version not in (*UNSEALED, FORMAT_VERSION):
         raise ModelFormatError(
-            f"{file}: expected format version {FORMAT_VERSION}, found {header.get('version')!r}; "
+            f"{file}: expected format version {FORMAT_VERSION}, found {version!r}; "
             "use the version of metatne that wrote it, or train again"
         )
+    if (version not in UNSEALED or SEAL in header) and not is_whole(header):
+        raise _changed(file)
+    if version == 1:
+        header["config"] = {"head": "prototypes"} | (header.get("config") or {})
     for key, kind in _EXPECTED.items():
         if not isinstance(header.get(key), kind):
             raise _broken(
@@ -232,7 +259,11 @@ def _check_file(file: Path, expected: dict[str, Any]) -> None:
         cut = " (cut short)" if size < (expected.get("size") or 0) else ""
         raise _broken(file, f"expected {expected.get('size')} bytes, found {size}{cut}")
     if _facts(file)["sha256"] != expected.get("sha256"):
-        raise _broken(file, "its content is not what was saved (SHA-256 differs)")
+        raise _changed(file)
+
+
+def _changed(file: Path) -> ModelFormatError:
+    return _broken(file, "its content is not what was saved (its checksum differs)")
 
 
 def _broken(file: Path, what: str) -> ModelFormatError:

@@ -1,17 +1,217 @@
-"""Writing that leaves either the old or the new, never half of it."""
+"""Writing that leaves either the old or the new, never half of it, whoever is killed meanwhile.
+
+A writer works on a temporary beside its target and holds a lock on it. A temporary that nobody
+holds is what a killed writer left, and the next one to write there removes it.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import json
 import os
+import re
+import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from metatne.errors import OutputExistsError
+from safetensors import SafetensorError
+
+from metatne.errors import MetaTNEError, OutputExistsError, OutputInUseError, WriteError
+
+T = TypeVar("T")
+
+_MARK = ".writing-"
+_AT_WORKING_DIRECTORY, _RENAME_EXCHANGE = -100, 2  # of Linux, <fcntl.h> and <linux/fs.h>
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """A temporary path beside `path` that takes its place when the block ends well."""
+    with write_errors(path), _temporary(path, is_directory=False) as temporary:
+        yield temporary
+        _sync(temporary)
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+        _sync(path.parent)
+
+
+@contextmanager
+def new_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """A temporary directory beside `path` that takes its place when the block ends well.
+
+    With `overwrite` the two are exchanged at one moment where the system can do that (Linux, on
+    most disks). Elsewhere the old one is moved aside first and deleted last: a kill in
+    between leaves it whole, under a temporary name.
+    """
+    _check_new(path, overwrite=overwrite)
+    with write_errors(path), _temporary(path, is_directory=True) as temporary:
+        yield temporary
+        for file in (*temporary.rglob("*"), temporary):
+            _sync(file)
+        temporary.chmod(0o777 & ~_umask())
+        _put(temporary, path, overwrite=overwrite)
+        _sync(path.parent)
+
+
+@contextmanager
+def own_directory(path: Path) -> Iterator[None]:
+    """The directory, made if need be, for this process alone; refused while another has it."""
+    with write_errors(path):
+        path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDONLY)
+    try:
+        opened = os.fstat(descriptor)
+        # Without its name it is what another process has just ended with.
+        if not _try_lock(descriptor) or _identity(path) != (opened.st_dev, opened.st_ino):
+            raise OutputInUseError(
+                f"{path} is in use: another process trains into it; "
+                "wait until that has ended, or name another directory"
+            )
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def read_steadily(path: Path, read: Callable[[Path], T]) -> T:
+    """What `read` makes of a directory; once more if that was replaced meanwhile.
+
+    Files of the old one and of the new one do not belong together, and look like damage.
+    """
+    while True:
+        before = _identity(path)
+        try:
+            found = read(path)
+        except MetaTNEError:
+            if _identity(path) == before:
+                raise
+        else:
+            if _identity(path) == before:
+                return found
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        facts = path.stat()
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as readable JSON, atomically."""
+    with new_file(path) as temporary:
+        temporary.write_text(
+            json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+            encoding="utf-8",
+        )
+
+
+@contextmanager
+def write_errors(path: Path) -> Iterator[None]:
+    """Say of what the system reports in the block that `path` could not be written."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        cause = error.__cause__ if isinstance(error, WriteError) else error
+        reason = getattr(cause, "strerror", None) or str(cause)
+        raise WriteError(
+            f"{path} could not be written: {reason}; what was there before is unchanged. "
+            "See that the disk has room and that the directory can be written to"
+        ) from error
+
+
+@contextmanager
+def _temporary(path: Path, *, is_directory: bool) -> Iterator[Path]:
+    """A new file or directory beside `path`, gone after the block unless it was renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(path)
+    temporary, descriptor = _make_locked(path, is_directory=is_directory)
+    try:
+        yield temporary
+    finally:
+        _remove(temporary)
+        os.close(descriptor)
+
+
+def _make_locked(path: Path, *, is_directory: bool) -> tuple[Path, int]:
+    """A temporary and what is open of it: locked before it has a name that can be a leftover's."""
+    token = secrets.token_hex(8)
+    unlocked = path.with_name(f".{path.name}.new-{token}{path.suffix}")
+    temporary = path.with_name(f".{path.name}{_MARK}{token}{path.suffix}")
+    if is_directory:
+        unlocked.mkdir(mode=0o700)
+    else:
+        unlocked.touch(mode=0o600, exist_ok=False)
+    descriptor = os.open(unlocked, os.O_RDONLY)
+    _try_lock(descriptor)
+    return unlocked.rename(temporary), descriptor
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Delete the temporaries of `path` whose writers are gone."""
+    pattern = rf"{re.escape(f'.{path.name}{_MARK}')}[0-9a-f]{{16}}{re.escape(path.suffix)}"
+    for entry in list(path.parent.iterdir()):
+        if not re.fullmatch(pattern, entry.name):
+            continue
+        with suppress(OSError):  # of another user, or gone by now
+            descriptor = os.open(entry, os.O_RDONLY)
+            try:
+                if _try_lock(descriptor):
+                    _remove(entry)
+            finally:
+                os.close(descriptor)
+
+
+def _check_new(path: Path, *, overwrite: bool) -> None:
+    if path.exists() and not overwrite:
+        raise OutputExistsError(
+            f"{path} exists already; choose another directory, "
+            "or say that it may be overwritten (--overwrite)"
+        )
+
+
+def _put(temporary: Path, path: Path, *, overwrite: bool) -> None:
+    """Give `temporary` the name `path`; what had that name is left as `temporary`, if at all."""
+    try:
+        temporary.replace(path)
+    except OSError:  # of what has the name: a directory with something in it, a file, a link
+        _check_new(path, overwrite=overwrite)  # somebody else may have been faster
+        if not _exchange(temporary, path):
+            aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old."))
+            path.replace(aside / path.name)
+            temporary.replace(path)
+            shutil.rmtree(aside)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swap two names at one moment; False where the system cannot."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    names = (os.fsencode(first), os.fsencode(second))
+    here = _AT_WORKING_DIRECTORY
+    return bool(rename(here, names[0], here, names[1], _RENAME_EXCHANGE) == 0)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)  # another writer may be sweeping here too
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _try_lock(descriptor: int) -> bool:
+    """Whether nobody else has this locked; then it is ours until it is closed."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _sync(path: Path) -> None:
@@ -22,67 +222,7 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-@contextmanager
-def new_file(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place when the block ends well."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix
-    )
-    os.close(descriptor)
-    temporary = Path(name)
-    try:
-        yield temporary
-        _sync(temporary)
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-        _sync(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def new_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """A temporary directory beside `path` that takes its place when the block ends well.
-
-    With `overwrite` the old directory is moved aside first and deleted last, so a crash
-    in between leaves one whole directory on disk, at worst under its temporary name.
-    """
-    if path.exists() and not overwrite:
-        raise OutputExistsError(
-            f"{path} exists already; choose another directory, "
-            "or say that it may be overwritten (--overwrite)"
-        )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    try:
-        yield temporary
-        for file in temporary.rglob("*"):
-            _sync(file)
-        temporary.chmod(0o777 & ~_umask())
-        if path.exists():
-            aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old."))
-            path.replace(aside / path.name)
-            temporary.replace(path)
-            shutil.rmtree(aside)
-        else:
-            temporary.replace(path)
-        _sync(path.parent)
-    finally:
-        if temporary.exists():
-            shutil.rmtree(temporary)
-
-
 def _umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write `value` as readable JSON, atomically."""
-    with new_file(path) as temporary:
-        temporary.write_text(
-            json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
-            encoding="utf-8",
-        )

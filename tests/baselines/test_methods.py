@@ -15,8 +15,9 @@ from metatne.baselines.gcn import Network
 from metatne.baselines.gcn_layers import normalised_adjacency
 from metatne.baselines.metagnn import MetaGNN
 from metatne.baselines.pagerank import PageRank
-from metatne.baselines.propagation import LabelPropagation, walk_matrix
+from metatne.baselines.propagation import LabelPropagation
 from metatne.baselines.ridge import KernelRidge
+from metatne.controls import walk_matrix
 from metatne.estimator import MetaTNE
 from metatne.graph.planted import planted_graph
 from metatne.graph.store import Graph

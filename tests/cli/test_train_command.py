@@ -255,7 +255,7 @@ def test_a_full_disk_is_said_and_leaves_no_half_model(run: Run, town: Town) -> N
     with files_up_to(4096):
         done = run("train", town.graph, "--out", "m", *settings())
     assert done.code == 1
-    assert "error: the weights could not be written: " in done.err
+    assert "error: m could not be written: " in done.err
     assert "File too large" in done.err
     assert not list(Path().iterdir())
 

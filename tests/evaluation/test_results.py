@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from metatne.errors import FileFormatError
+from cli.running import files_up_to
+from metatne.errors import FileFormatError, WriteError
 from metatne.evaluation.results import KEY, MEASURED, ResultsFile, trial_key
 
 
@@ -50,6 +52,17 @@ def test_nothing_but_half_a_line(tmp_path: Path) -> None:
     assert results.rows() == [row_of(1)]
 
 
+def test_a_file_of_somebody_else_is_not_cut(tmp_path: Path) -> None:
+    """Without a line's end it must not pass for what a crash left."""
+    results = ResultsFile(tmp_path / "notes.txt")
+    results.path.write_text("buy milk")
+    with pytest.raises(FileFormatError, match=r"notes\.txt: expected lines of JSON, found 'buy"):
+        results.rows()
+    with pytest.raises(FileFormatError, match=r"notes\.txt: expected lines of JSON, found 'buy"):
+        results.append(row_of(1))
+    assert results.path.read_text() == "buy milk"
+
+
 def test_empty_lines_are_passed_over(tmp_path: Path) -> None:
     results = ResultsFile(tmp_path / "results.jsonl")
     results.append(row_of(1))
@@ -70,6 +83,45 @@ def test_bad_lines_are_named(tmp_path: Path) -> None:
     assert [bad.line for bad in raised.value.bad_lines] == [2, 3, 4, 5]
     assert lines[0] == f"{results.path}:2: expected a JSON object, found 'not json'"
     assert "no method, preset" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"auc": 0.5', '"auc": 0.7'),
+        ('"auc": 0.5', '"auc": NaN'),
+        ('"checksum"', '"checksun"'),
+        ("del's", "dex's"),
+    ],
+)
+def test_a_line_that_was_changed_is_named(tmp_path: Path, before: str, after: str) -> None:
+    results = ResultsFile(tmp_path / "results.jsonl")
+    for trial in (1, 2):
+        results.append(row_of(trial))
+    lines = results.path.read_text().splitlines(keepends=True)
+    lines[1] = lines[1].replace(before, after)
+    results.path.write_text("".join(lines))
+    with pytest.raises(FileFormatError, match=r"results\.jsonl:2: expected a "):
+        results.rows()
+
+
+def test_lines_of_before_had_no_checksum(tmp_path: Path) -> None:
+    results = ResultsFile(tmp_path / "results.jsonl")
+    results.path.write_text(json.dumps(row_of(1)) + "\n")
+    results.append(row_of(2))
+    assert results.rows() == [row_of(1), row_of(2)]
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
+    results = ResultsFile(tmp_path / "results.jsonl")
+    results.append(row_of(1))
+    before = results.path.read_bytes()
+    told = r"results\.jsonl could not be written: File too large; .* unchanged"
+    with files_up_to(len(before) + 20), pytest.raises(WriteError, match=told):
+        results.append(row_of(2))
+    assert results.path.read_bytes() == before
+    results.append(row_of(2))
+    assert results.rows() == [row_of(1), row_of(2)]
 
 
 def test_numbers_that_are_none_are_not_written(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from metatne.errors import GraphError, OutputExistsError
 from metatne.graph.labels import Labels
 from metatne.graph.node_ids import NodeIds
 from metatne.graph.store import Graph
+from metatne.integrity import file_checksum, sealed
 
 
 @pytest.fixture
@@ -167,20 +168,53 @@ def test_a_file_of_another_size_is_named(saved: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["indices.npy", "ids.arrow", "id_order.npy", "holds_nodes.npy"])
-def test_changed_content_is_found_by_verify(saved: Path, name: str) -> None:
+def test_changed_content_is_found(saved: Path, name: str) -> None:
     data = bytearray((saved / name).read_bytes())
     place = data.rindex("ä".encode()) + 1 if name == "ids.arrow" else len(data) - 4
     data[place] ^= 1
-    (saved / name).write_bytes(bytes(data))
     opened = Graph.open(saved)
-    with pytest.raises(GraphError, match=f"{name} is damaged: its content is not what was saved"):
-        opened.verify()
+    (saved / name).write_bytes(bytes(data))
+    told = f"{name} is damaged: its content is not what was saved"
+    with pytest.raises(GraphError, match=told):
+        opened.verify()  # which reads what is mapped
+    with pytest.raises(GraphError, match=told):
+        Graph.open(saved)
+    as_first_version(saved)
+    with pytest.raises(GraphError, match=told):
+        Graph.open(saved)
 
 
-def change_header(saved: Path, **changes: Any) -> None:
-    header = json.loads((saved / "graph.json").read_text())
-    header.update(changes)
-    (saved / "graph.json").write_text(json.dumps(header))
+def change_header(saved: Path, *, seal: bool = True, **changes: Any) -> None:
+    """As by someone who knows how; unless told not to, the checksum is mended too."""
+    header = json.loads((saved / "graph.json").read_text()) | changes
+    header.pop("checksum", None)
+    (saved / "graph.json").write_text(json.dumps(sealed(header) if seal else header))
+
+
+def as_first_version(saved: Path) -> None:
+    """The header as it was before it had checksums."""
+    files = json.loads((saved / "graph.json").read_text())["files"]
+    for facts in files.values():
+        del facts["checksum"]
+    change_header(saved, seal=False, version=1, files=files)
+
+
+def test_a_graph_of_the_first_version_opens(saved: Path, graph: Graph) -> None:
+    as_first_version(saved)
+    assert Graph.open(saved).summary() == graph.summary()
+
+
+def test_a_header_that_was_changed_is_refused(saved: Path) -> None:
+    told = r"graph\.json is damaged: its content is not what was saved"
+    header = (saved / "graph.json").read_text()
+    for before, after in (
+        ('"name": "', '"name": "x'),
+        ('"checksum"', '"checksun"'),
+        ('"version": 2', '"version": 1'),
+    ):
+        (saved / "graph.json").write_text(header.replace(before, after, 1))
+        with pytest.raises(GraphError, match=told):
+            Graph.open(saved)
 
 
 def test_headers_that_lie(saved: Path) -> None:
@@ -194,7 +228,7 @@ def test_headers_that_lie(saved: Path) -> None:
     with pytest.raises(GraphError, match="entries are missing or of the wrong kind"):
         Graph.open(saved)
     change_header(saved, version=99)
-    with pytest.raises(GraphError, match=r"format version 99.*reads version 1; build the graph"):
+    with pytest.raises(GraphError, match=r"format version 99.*reads version 2; build the graph"):
         Graph.open(saved)
 
 
@@ -202,6 +236,7 @@ def replace_file(saved: Path, name: str, array: Any) -> None:
     np.save(saved / name, array)
     files = json.loads((saved / "graph.json").read_text())["files"]
     files[name]["size"] = (saved / name).stat().st_size
+    files[name]["checksum"] = file_checksum(saved / name)
     change_header(saved, files=files)
 
 
@@ -225,9 +260,13 @@ def test_files_that_are_something_else(saved: Path) -> None:
     for name in ("indptr.npy", "ids.arrow"):
         before = (saved / name).read_bytes()
         (saved / name).write_bytes(bytes(len(before)))
+        files = json.loads((saved / "graph.json").read_text())["files"]
+        changed = {name: files[name] | {"checksum": file_checksum(saved / name)}}
+        change_header(saved, files=files | changed)
         with pytest.raises(GraphError, match=f"{name} is damaged: it cannot be read as"):
             Graph.open(saved)
         (saved / name).write_bytes(before)
+        change_header(saved, files=files)
     files = json.loads((saved / "graph.json").read_text())["files"]
     del files["indices.npy"]
     change_header(saved, files=files)

@@ -13,8 +13,16 @@ from metatne.errors import GraphMismatchError, ModelFormatError
 from metatne.graph import source
 from metatne.graph.datasets import DATASETS
 from metatne.graph.store import Graph
+from metatne.integrity import sealed
 from metatne.service.catalogue import Catalogue, load_served, unique_names
 from metatne.service.refusals import Refusal
+
+
+def say_graph_is_at(reference: str, model: Path) -> None:
+    header = json.loads((model / "model.json").read_text())
+    header["graph"]["source"]["reference"] = reference
+    del header["checksum"]
+    (model / "model.json").write_text(json.dumps(sealed(header)))
 
 
 def test_names_are_unique() -> None:
@@ -42,9 +50,7 @@ def test_a_graph_that_moved_can_be_given(
     caplog.set_level(logging.WARNING, logger="metatne.service")
     path = tmp_path / "town"
     shutil.copytree(town_model, path)
-    header = json.loads((path / "model.json").read_text())
-    header["graph"]["source"]["reference"] = str(tmp_path / "gone")
-    (path / "model.json").write_text(json.dumps(header))
+    say_graph_is_at(str(tmp_path / "gone"), path)
     assert load_served("town", path).graph is None
     assert "cannot be opened" in caplog.text
     assert load_served("town", path, [graph]).graph is graph
@@ -55,9 +61,7 @@ def test_a_data_set_is_looked_for_where_it_is_said_to_be(
 ) -> None:
     path = tmp_path / "town"
     shutil.copytree(town_model, path)
-    header = json.loads((path / "model.json").read_text())
-    header["graph"]["source"]["reference"] = next(iter(DATASETS))
-    (path / "model.json").write_text(json.dumps(header))
+    say_graph_is_at(next(iter(DATASETS)), path)
 
     def load(name: str, *, data_dir: Path, download: bool) -> Graph:
         assert data_dir == tmp_path
@@ -76,9 +80,7 @@ def test_another_graph_is_never_shown(
     path = tmp_path / "town"
     shutil.copytree(town_model, path)
     friends.save(tmp_path / "graph")
-    header = json.loads((path / "model.json").read_text())
-    header["graph"]["source"]["reference"] = str(tmp_path / "graph")
-    (path / "model.json").write_text(json.dumps(header))
+    say_graph_is_at(str(tmp_path / "graph"), path)
     assert load_served("town", path).graph is None
     assert "has changed since" in caplog.text
     with pytest.raises(GraphMismatchError, match="no model here was trained on 'friends'"):
@@ -86,7 +88,15 @@ def test_another_graph_is_never_shown(
 
 
 @pytest.mark.parametrize(
-    "content", ["{", "[]", '{"name": "x"}', '{"name": "x", "positives": ["?"], "negatives": []}']
+    "content",
+    [
+        "{",
+        "[]",
+        '{"name": "x"}',
+        '{"name": "x", "positives": ["?"], "negatives": []}',
+        '{"checksum": "0", "name": "x", "positives": [], "negatives": []}',
+        '{"checksun": "0", "name": "x", "positives": [], "negatives": []}',
+    ],
 )
 def test_a_damaged_example_is_named(town_model: Path, tmp_path: Path, content: str) -> None:
     path = tmp_path / "town"

@@ -121,6 +121,58 @@ def test_a_damaged_file_is_named(tmp_path: Path, how: str) -> None:
         ProjectDatabase(tmp_path)
 
 
+def test_a_letter_that_changed_is_found(tmp_path: Path) -> None:
+    """SQLite itself finds nothing wrong with it."""
+    database = ProjectDatabase(tmp_path)
+    ProjectStore(database).create(a_content("chess club"))
+    database.close()
+    content = (tmp_path / FILE).read_bytes()
+    assert content.count(b"chess club") == 1
+    (tmp_path / FILE).write_bytes(content.replace(b"chess club", b"cheese lub"))
+    with pytest.raises(ProjectError, match=f"{FILE} is damaged: a row of its table contents"):
+        ProjectDatabase(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "DELETE FROM versions WHERE version = 1",
+        "DELETE FROM versions",
+        "DELETE FROM contents WHERE id = 2",
+    ],
+)
+def test_rows_that_are_gone_are_missed(tmp_path: Path, loss: str) -> None:
+    database = ProjectDatabase(tmp_path)
+    store = ProjectStore(database)
+    project = store.create(a_content())
+    for name in "bc":
+        project = store.change(project.id, a_content(name), project.version)
+    database.close()
+    other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    other.execute(loss)
+    other.close()
+    with pytest.raises(ProjectError, match=f"{FILE} is damaged: .*rows are missing"):
+        ProjectDatabase(tmp_path)
+
+
+def test_projects_from_before_there_were_checksums(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = a_content().model_dump_json(exclude={"version"})
+    with monkeypatch.context() as patched:
+        patched.setattr(project_database, "MIGRATIONS", MIGRATIONS[:1])
+        database = ProjectDatabase(tmp_path)
+        with database.writing() as connection:
+            connection.execute("INSERT INTO projects VALUES ('p', 'then')")
+            connection.execute("INSERT INTO contents VALUES (1, 'p', NULL, ?)", (body,))
+            connection.execute("INSERT INTO versions VALUES ('p', 1, 'then', 'created', 1, 1, 0)")
+        database.close()
+    for _ in range(2):  # migrated, then checked
+        database = ProjectDatabase(tmp_path)
+        assert ProjectStore(database).get("p").positives == [1, "b"]
+        database.close()
+
+
 def test_somebody_elses_file_is_left_alone(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / FILE)
     other.execute("CREATE TABLE precious (x)")

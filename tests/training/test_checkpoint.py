@@ -208,6 +208,23 @@ def test_a_checkpoint_that_is_not_whole_is_refused(
         restore_checkpoint(broken, trainer, planted.fingerprint, SPLIT)
 
 
+def test_numbers_that_were_changed_are_refused(
+    planted: Graph, stopped: Path, tmp_path: Path
+) -> None:
+    content = bytearray(stopped.read_bytes())
+    content[-1] ^= 1  # in the last tensor
+    header = stopped.read_bytes().replace(b'\\"step\\": 3', b'\\"step\\": 4')
+    trainer = Trainer(planted, SPLIT, make_config(SETTINGS))
+    broken = tmp_path / "broken.safetensors"
+    for changed in (bytes(content), header):
+        assert changed != stopped.read_bytes()
+        broken.write_bytes(changed)
+        with pytest.raises(
+            ModelFormatError, match=r"broken\.safetensors: .* is not what was saved"
+        ):
+            restore_checkpoint(broken, trainer, planted.fingerprint, SPLIT)
+
+
 def test_another_version_is_refused(planted: Graph, stopped: Path, tmp_path: Path) -> None:
     with safe_open(stopped, framework="pt") as file:
         header = json.loads(file.metadata()["checkpoint"])

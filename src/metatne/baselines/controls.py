@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float
 
 from metatne.baselines.base import Baseline
+from metatne.controls import holds_no_known_label, log_degrees
 from metatne.graph.store import Graph
 from metatne.sampling.splits import LabelSplit
 from metatne.sampling.tasks import Tasks
@@ -29,7 +30,7 @@ class Degree(NodeScore):
 
     def learn(self, graph: Graph, split: LabelSplit) -> None:
         """Count the neighbours."""
-        self.scores_ = np.log1p(graph.degrees.astype(np.float64))
+        self.scores_ = log_degrees(graph)
 
 
 class NoKnownLabel(NodeScore):
@@ -42,17 +43,3 @@ class NoKnownLabel(NodeScore):
     def learn(self, graph: Graph, split: LabelSplit) -> None:
         """Count the known labels."""
         self.scores_ = holds_no_known_label(graph, split.known).astype(np.float64)
-
-
-def holds_no_known_label(
-    graph: Graph, known: Int64[np.ndarray, " label"]
-) -> Bool[np.ndarray, " node"]:
-    """Nodes that are known to lack every known label."""
-    labels = graph.labels.select(known)
-    held = np.asarray(labels.holds_matrix().sum(axis=1)) > 0
-    is_unknown = np.zeros(graph.num_nodes, dtype=bool)
-    if labels.unannotated is not None:
-        is_unknown |= labels.unannotated
-    if labels.unknown is not None:
-        is_unknown[labels.unknown.nodes] = True
-    return np.asarray(~held & ~is_unknown)

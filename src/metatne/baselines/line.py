@@ -15,6 +15,7 @@ from metatne.baselines.embedding import (
     cached_vectors,
 )
 from metatne.compiled import compiled_in_place, part_in_place
+from metatne.controls import weighted_degrees
 from metatne.graph.store import Graph
 from metatne.sampling.alias import alias_table, drawn
 from metatne.sampling.bits import bits
@@ -61,7 +62,7 @@ class LINE(EmbeddingBaseline):
                 start,
                 contexts,
                 *_edges(graph),
-                alias_table(_degrees(graph) ** NEGATIVE_EXPONENT),
+                alias_table(weighted_degrees(graph) ** NEGATIVE_EXPONENT),
                 np.uint64(derive_seed(settings.graph_seed, "LINE draws", order)),
                 settings.samples_per_edge * graph.num_edges,
                 settings.num_negatives,
@@ -71,10 +72,6 @@ class LINE(EmbeddingBaseline):
             lengths = np.linalg.norm(start, axis=1, keepdims=True)
             parts.append(start / np.maximum(lengths, np.finfo(np.float32).tiny))
         return np.concatenate(parts, axis=1)
-
-
-def _degrees(graph: Graph) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.asarray(graph.adjacency().sum(axis=1), dtype=np.float64)
 
 
 def _edges(

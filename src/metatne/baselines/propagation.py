@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 from jaxtyping import Float, Float32
 from pydantic import Field
 
 from metatne.baselines.base import Baseline, BaselineSettings
+from metatne.controls import TASKS_AT_A_TIME, walk_matrix
 from metatne.graph.store import Graph
 from metatne.sampling.splits import LabelSplit
 from metatne.sampling.tasks import Tasks
-
-TASKS_AT_A_TIME = 64
-"""Tasks whose columns go through the graph together: a row of them fills few cache lines."""
 
 
 class PropagationSettings(BaselineSettings):
@@ -70,13 +67,3 @@ def _clamp(shares: Float32[np.ndarray, "node column"], tasks: Tasks) -> None:
     ):
         shares[nodes, own] = 1.0
         shares[nodes, other] = 0.0
-
-
-def walk_matrix(graph: Graph) -> sp.csr_array:
-    """What a step of a random walk does: row i has the chances of going from i to each j."""
-    adjacency = graph.adjacency()
-    degrees = np.asarray(adjacency.sum(axis=1), dtype=np.float64)
-    inverse = np.divide(1.0, degrees, out=np.zeros_like(degrees), where=degrees > 0)
-    walk = adjacency.astype(np.float32, copy=True)
-    walk.data *= np.repeat(inverse, np.diff(walk.indptr)).astype(np.float32)
-    return walk

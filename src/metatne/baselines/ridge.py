@@ -19,9 +19,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from metatne.baselines.base import Baseline, BaselineSettings
-from metatne.baselines.controls import holds_no_known_label
 from metatne.baselines.netmf import netmf_vectors
-from metatne.baselines.propagation import walk_matrix
+from metatne.controls import holds_no_known_label, walk_matrix
 from metatne.graph.store import Graph
 from metatne.sampling.splits import LabelSplit
 from metatne.sampling.tasks import Tasks

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import typer
-from safetensors import SafetensorError
 from typer.core import TyperCommand
 
 from metatne.cli.console import fail
@@ -50,9 +49,6 @@ class Command(TyperCommand):
         except UnicodeEncodeError as error:  # of a path, as a shell may hand it over
             fail(f"expected names in UTF-8, found {error.object!r}")
             raise typer.Exit(MISTAKE) from error
-        except SafetensorError as error:
-            fail(f"the weights could not be written: {error}")
-            raise typer.Exit(FAILED) from error
         except MemoryError as error:
             fail(f"out of memory: {error}".rstrip(": "))
             raise typer.Exit(FAILED) from error

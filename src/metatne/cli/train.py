@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -41,7 +42,9 @@ from metatne.free_memory import format_bytes
 from metatne.graph.source import GraphSource
 from metatne.graph.store import Graph
 from metatne.parallel import num_cores
+from metatne.quality import QualityWarning
 from metatne.saved import HEADER
+from metatne.storage import own_directory
 from metatne.training.logs import DirectoryLog
 from metatne.training.memory import GraphSize, check_memory, estimate_training_bytes
 from metatne.training.team import check_team
@@ -114,7 +117,8 @@ def train(
     then; --resume goes on from there.
     """
     cluster = chosen_cluster(engine, workers, address)
-    checkpoint = _checkpoint(out, resume=resume, overwrite=overwrite)
+    checkpoint = _checkpoint(out)
+    _check_outputs(out, checkpoint, resume=resume, overwrite=overwrite)
     check_plot(plot)
     loaded = load_graph(graph, data_dir)
     model = MetaTNE(**all_settings(preset, loaded.name, config, seed, assignments))
@@ -125,7 +129,11 @@ def train(
     say(f"training needs about {format_bytes(estimate)} of memory{' a worker' if cluster else ''}")
     if cluster is not None and cluster.address is None:
         check_memory((cluster.num_workers or 1) * estimate)
-    with _kept_if_unfinished(checkpoint, resume=resume):
+    with _kept_if_unfinished(checkpoint.parent):
+        # Another training may have ended here since.
+        _check_outputs(out, checkpoint, resume=resume, overwrite=overwrite)
+        if not resume:
+            checkpoint.unlink(missing_ok=True)
         _fit(model, loaded, cluster, checkpoint, resume=resume, log_dir=log_dir)
         save_model(model, GraphSource.of(graph), out, overwrite=overwrite)
         shutil.rmtree(checkpoint.parent)
@@ -137,6 +145,8 @@ def train(
         f"saved {out}: step {model.best_step_} of {model.num_steps_}, "
         f"validation AUC {best['auc']:.3f}, F1 {best['f1']:.3f}"
     )
+    if model.quality_ is not None:
+        say(model.quality_.verdict())
     if model.best_step_ == 0:
         say(
             "no step beat the start on the validation labels, so the start was kept: "
@@ -154,6 +164,8 @@ def _fit(
     log_dir: Path | None,
 ) -> None:
     with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore", QualityWarning)  # it is said at the end, as all else is
         observers: list[Observer] = [stack.enter_context(training_progress())]
         if log_dir is not None:
             observers.append(stack.enter_context(DirectoryLog(log_dir)))
@@ -190,37 +202,34 @@ def _fit_on_ray(model: MetaTNE, cluster: Cluster) -> Iterator[Callable[..., obje
         yield partial(fit_on_ray, model, num_workers=num_workers, on_restart=say_restart)
 
 
-def _checkpoint(out: Path, *, resume: bool, overwrite: bool) -> Path:
-    """The file of an unfinished training: beside the model that it will become.
+def _checkpoint(out: Path) -> Path:
+    """The file of an unfinished training: beside the model that it will become."""
+    return out.parent / f"{out.name}.unfinished" / "checkpoint.safetensors"
 
-    All that could spoil the end of a long training is refused here, before it starts.
-    """
+
+def _check_outputs(out: Path, checkpoint: Path, *, resume: bool, overwrite: bool) -> None:
+    """Refuse all that could spoil the end of a long training, before it starts."""
     check_new_directory("--out", out, overwrite=overwrite)
     if out.exists() and not (out / HEADER).is_file():
         raise InputError(f"--out: {out} is not a saved model, so it is not replaced; name another")
-    file = out.parent / f"{out.name}.unfinished" / "checkpoint.safetensors"
-    if resume and not file.exists():
-        raise InputError(f"--resume: there is no unfinished training at {file.parent}")
-    if file.exists() and not resume and not overwrite:
+    if resume and not checkpoint.exists():
+        raise InputError(f"--resume: there is no unfinished training at {checkpoint.parent}")
+    if checkpoint.exists() and not resume and not overwrite:
         raise OutputExistsError(
-            f"{file.parent} holds an unfinished training; go on with --resume, "
+            f"{checkpoint.parent} holds an unfinished training; go on with --resume, "
             "or start again with --overwrite"
         )
-    return file
 
 
 @contextmanager
-def _kept_if_unfinished(checkpoint: Path, *, resume: bool) -> Iterator[None]:
-    """The checkpoint's folder while the block runs, and after it if there is a checkpoint."""
-    folder = checkpoint.parent
-    folder.mkdir(parents=True, exist_ok=True)
-    if not resume:
-        checkpoint.unlink(missing_ok=True)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            folder.rmdir()  # which only an empty one lets happen
+def _kept_if_unfinished(folder: Path) -> Iterator[None]:
+    """The checkpoint's folder, ours while the block runs, and kept if there is a checkpoint."""
+    with own_directory(folder):
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                folder.rmdir()  # which only an empty one lets happen
 
 
 @contextmanager

@@ -7,10 +7,13 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from metatne.errors import BadLine, FileFormatError
+from metatne.integrity import SEAL, is_whole, sealed
+from metatne.storage import write_errors
 
 KEY = (
     "dataset",
@@ -32,7 +35,11 @@ MEASURED = ("auc", "f1", "recall", "average_precision", "seconds", "memory_gb")
 
 
 class ResultsFile:
-    """A file with one JSON object a line; many processes may append to it."""
+    """A file with one JSON object a line; many processes may append to it.
+
+    A line begins with a checksum of the rest. Lines of before begin with the key, and are held
+    against nothing but their form.
+    """
 
     def __init__(
         self, path: Path, *, key: Sequence[str] = KEY, measured: Sequence[str] = MEASURED
@@ -44,25 +51,17 @@ class ResultsFile:
         if not self.path.exists():
             return []
         text = self.path.read_bytes().decode(encoding="utf-8", errors="replace")
-        whole, _, _ = text.rpartition("\n")
+        whole, _, rest = text.rpartition("\n")
+        self._check_begun(rest)
         rows, bad = [], []
         for number, line in enumerate(whole.split("\n"), start=1):
             if not line.strip():
                 continue
-            try:
-                row = json.loads(line)
-                missing = [key for key in self.needed if key not in row]
-            except (ValueError, TypeError):
-                bad.append(BadLine(number, "a JSON object", repr(line[:80])))
-                continue
-            if missing:
-                bad.append(
-                    BadLine(
-                        number, f"the keys {', '.join(self.needed)}", f"no {', '.join(missing)}"
-                    )
-                )
-            else:
+            row = self._row(line)
+            if isinstance(row, dict):
                 rows.append(row)
+            else:
+                bad.append(BadLine(number, *row))
         if bad:
             raise FileFormatError(self.path, bad)
         once: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -70,32 +69,63 @@ class ResultsFile:
             once.setdefault(tuple(row[key] for key in self.key), row)
         return list(once.values())
 
+    def _row(self, line: str) -> dict[str, Any] | tuple[str, str]:
+        """The trial of a line, or what was expected and what was found."""
+        try:
+            row: dict[str, Any] = json.loads(line)
+            missing = [key for key in self.needed if key not in row]
+            first = next(iter(row))
+        except (ValueError, TypeError, StopIteration):
+            return "a JSON object", repr(line[:80])
+        if missing:
+            return f"the keys {', '.join(self.needed)}", f"no {', '.join(missing)}"
+        if first not in (SEAL, self.key[0]):
+            return f"a line that begins with {SEAL!r} or {self.key[0]!r}", repr(line[:80])
+        if first == SEAL and not is_whole(row):
+            return "a trial as it was written", f"other numbers or names: {line[:80]!r}"
+        row.pop(SEAL, None)
+        return row
+
+    def _check_begun(self, rest: str) -> None:
+        """Refuse an unfinished last line that no crash of ours has left: it is somebody else's."""
+        ours = [f'{{"{name}": ' for name in (SEAL, self.key[0])]
+        if not any(rest.startswith(start) or start.startswith(rest) for start in ours):
+            raise FileFormatError(self.path, [BadLine(0, "lines of JSON", repr(rest[-80:]))])
+
     def append(self, row: dict[str, Any]) -> None:
-        """Add one trial; when this returns, it is on disk."""
-        line = json.dumps(row, allow_nan=False) + "\n"
-        with self._locked() as file:
-            file.seek(0, os.SEEK_END)
-            if file.tell():
-                file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":  # what a crash left of a line
-                    self._cut_last_line(file)
-            file.seek(0, os.SEEK_END)
-            file.write(line.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        """Add one trial; when this returns, it is on disk, and if it fails, nothing is."""
+        line = (json.dumps(sealed(row), allow_nan=False) + "\n").encode()
+        with write_errors(self.path), self._locked() as file:
+            end = self._end_of_whole_lines(file)
+            file.truncate(end)  # what a crash left of a line
+            file.seek(end)
+            try:
+                while line:  # a disk that is nearly full takes a part
+                    line = line[file.write(line) :]
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(end)
+                raise
 
     @contextmanager
-    def _locked(self) -> Iterator[IO[bytes]]:
+    def _locked(self) -> Iterator[FileIO]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.touch()
-        with self.path.open("r+b") as file:
+        with FileIO(self.path, "r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield file  # closing the file gives the lock back
 
-    @staticmethod
-    def _cut_last_line(file: IO[bytes]) -> None:
-        file.seek(0)
-        file.truncate(file.read().rfind(b"\n") + 1)
+    def _end_of_whole_lines(self, file: FileIO) -> int:
+        size = file.seek(0, os.SEEK_END)
+        if size:
+            file.seek(size - 1)
+            if file.read(1) != b"\n":
+                file.seek(0)
+                content = file.readall()
+                end = content.rfind(b"\n") + 1
+                self._check_begun(content[end:].decode(encoding="utf-8", errors="replace"))
+                return end
+        return size
 
 
 def trial_key(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ import hashlib
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -209,6 +210,18 @@ def config_hash(graph: Graph, settings: TrialSettings, trial: int) -> str:
 def _prepare_worker(threads: int) -> None:
     os.environ["OMP_NUM_THREADS"] = str(threads)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are the parent's business
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.join,), daemon=True).start()
+
+
+def _end_with(wait_for_parent: Callable[[], object]) -> None:
+    """End this process when the one that asked for its trials is gone, killed perhaps.
+
+    Nobody would write them down, and a worker that waits for the next would wait for ever.
+    """
+    wait_for_parent()
+    os._exit(1)
 
 
 @cache

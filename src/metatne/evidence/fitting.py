@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Float64, Int64
 
 from metatne.config import Config
 from metatne.errors import LabelError
@@ -51,6 +51,9 @@ class Measured(NamedTuple):
     f1: float
     loss: float
     seconds: float
+    tasks: Tasks
+    scores: Float64[np.ndarray, "task query"]
+    """Of the tasks: the evidence for every query."""
 
 
 class _Source(NamedTuple):
@@ -244,6 +247,8 @@ def _measure(
         f1=float(f1(decisions, tasks.is_positive).mean()),
         loss=loss,
         seconds=0.0,
+        tasks=tasks,
+        scores=evidence,
     )
 
 

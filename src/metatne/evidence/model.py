@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float32, Float64, Int64
 
 from metatne.device import one_thread
+from metatne.errors import TrainingError
 from metatne.evidence.adaptation import AdaptedExpert, Expert
 from metatne.evidence.description import Description, nobody
 from metatne.evidence.head import Encoding, EvidenceHead
@@ -170,4 +171,10 @@ def raw_scores(
         episodes = make_episodes(encoding, description, tasks[some], hidden[some])
         with torch.no_grad():
             scores.append(episodes.scores(head).numpy())
-    return np.concatenate(scores)
+    found = np.concatenate(scores)
+    if not np.isfinite(found).all():  # the last step has no loss to tell by
+        raise TrainingError(
+            "the scores of the head are not finite: training diverged. "
+            "Try a smaller head_rate (--set head_rate=…)"
+        )
+    return found

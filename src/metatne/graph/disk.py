@@ -1,11 +1,11 @@
 """A graph on disk: `graph.json`, one `.npy` file an array, and `ids.arrow`.
 
-    graph.json      format version, fingerprint, names, and the size and digest of each file
+    graph.json      format version, fingerprint, names, and the size and checksums of each file
     ids.arrow       the node ids (Arrow IPC)
     *.npy           the arrays, named in `ARRAYS`
 
-Opening maps the files and reads none of them, so it is instant for any size; what can be
-checked without reading is checked (that each file is there, its size, type and shape).
+Opening maps the files, so a graph may be larger than memory. Before that every byte is held
+against its checksum, which takes as long as reading the files does; the header has its own.
 """
 
 from __future__ import annotations
@@ -21,10 +21,14 @@ import numpy as np
 import pyarrow as pa
 
 from metatne.errors import GraphError
+from metatne.integrity import SEAL, file_checksum, is_whole, sealed
 from metatne.storage import new_directory, write_json
 
 FORMAT = "metatne-graph"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+UNSEALED = 1
+"""The version before this one, whose header has no checksum."""
+
 HEADER = "graph.json"
 IDS = "ids.arrow"
 
@@ -89,13 +93,17 @@ def save_parts(path: Path, parts: Parts, *, overwrite: bool) -> None:
         for name, array in parts.arrays.items():
             np.save(folder / f"{name}.npy", array, allow_pickle=False)
         files = {
-            file.name: {"size": file.stat().st_size, "digest": parts.header["digests"][file.stem]}
+            file.name: {
+                "size": file.stat().st_size,
+                "digest": parts.header["digests"][file.stem],
+                "checksum": file_checksum(file),
+            }
             for file in sorted(folder.iterdir())
         }
         header = {name: value for name, value in parts.header.items() if name != "digests"}
         write_json(
             folder / HEADER,
-            {"format": FORMAT, "version": FORMAT_VERSION, **header, "files": files},
+            sealed({"format": FORMAT, "version": FORMAT_VERSION, **header, "files": files}),
         )
 
 
@@ -111,7 +119,7 @@ def open_parts(path: Path) -> Parts:
     header = _read_header(path)
     files = header["files"]
     for name, facts in files.items():
-        _check_size(path / name, facts["size"])
+        _check_file(path / name, facts)
     missing = [name for name in (IDS, *(f"{array}.npy" for array in REQUIRED)) if name not in files]
     if missing:
         raise _broken(path / HEADER, f"it does not list {', '.join(missing)}")
@@ -122,7 +130,16 @@ def open_parts(path: Path) -> Parts:
     }
     ids = map_ids(path / IDS)
     _check_shapes(path, len(ids), arrays)
+    if header["version"] == UNSEALED:  # which has no other checksums
+        check_digests(path, files, digests(ids, arrays))
     return Parts(ids, arrays, header)
+
+
+def check_digests(path: Path, files: dict[str, Any], found: dict[str, str]) -> None:
+    """Refuse parts that are not those whose digests the header has."""
+    for file, facts in files.items():
+        if found.get(Path(file).stem) != facts["digest"]:
+            raise _changed(path / file)
 
 
 def _read_header(path: Path) -> dict[str, Any]:
@@ -140,15 +157,19 @@ def _read_header(path: Path) -> dict[str, Any]:
         raise _broken(header_path, f"it cannot be read as JSON ({error})") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise GraphError(f"{header_path} is not the header of a saved graph")
-    if header.get("version") != FORMAT_VERSION:
+    if header.get("version") not in (UNSEALED, FORMAT_VERSION):
         raise GraphError(
             f"{header_path} has format version {header.get('version')!r}, and this version of "
             f"metatne reads version {FORMAT_VERSION}; build the graph again"
         )
+    is_sealed = header["version"] != UNSEALED or SEAL in header
+    if is_sealed and not is_whole(header):
+        raise _changed(header_path)
     try:
         is_sound = (
             all(isinstance(facts["size"], int) for facts in header["files"].values())
             and all(isinstance(facts["digest"], str) for facts in header["files"].values())
+            and all("checksum" in facts or not is_sealed for facts in header["files"].values())
             and all(isinstance(header[name], str) for name in ("name", "fingerprint"))
             and all(isinstance(name, str) for name in header["label_names"])
             and isinstance(header["report"], dict)
@@ -160,13 +181,15 @@ def _read_header(path: Path) -> dict[str, Any]:
     return header
 
 
-def _check_size(file: Path, expected: int) -> None:
+def _check_file(file: Path, facts: dict[str, Any]) -> None:
     try:
         size = file.stat().st_size
     except OSError:
         raise _broken(file, "it is missing") from None
-    if size != expected:
-        raise _broken(file, f"it has {size:,} bytes, but {HEADER} says {expected:,}")
+    if size != facts["size"]:
+        raise _broken(file, f"it has {size:,} bytes, but {HEADER} says {facts['size']:,}")
+    if "checksum" in facts and file_checksum(file) != facts["checksum"]:
+        raise _changed(file)
 
 
 def _map_array(file: Path, dtypes: tuple[str, ...]) -> np.ndarray[Any, Any]:
@@ -205,6 +228,10 @@ def _check_shapes(path: Path, num_nodes: int, arrays: Arrays) -> None:
     for kind in ("unknown", "lacks"):
         if (f"{kind}_indptr" in arrays) != (f"{kind}_nodes" in arrays):
             raise _broken(path / f"{kind}_nodes.npy", f"it needs {kind}_indptr.npy and the reverse")
+
+
+def _changed(file: Path) -> GraphError:
+    return _broken(file, "its content is not what was saved")
 
 
 def _broken(file: Path, what: str) -> GraphError:

@@ -13,10 +13,11 @@ import scipy.sparse as sp
 from jaxtyping import Float32, Int64, Integer
 
 from metatne.errors import GraphError
-from metatne.graph.disk import Arrays, Parts, digests, open_parts, save_parts
+from metatne.graph.disk import Arrays, Parts, check_digests, digests, open_parts, save_parts
 from metatne.graph.labels import LabelPairs, Labels
 from metatne.graph.node_ids import NodeIds
 from metatne.graph.report import BuildReport
+from metatne.storage import read_steadily
 
 DERIVED = ("id_order",)  # arrays that follow from the others, so no part of the fingerprint
 
@@ -192,8 +193,8 @@ class Graph:
 
     @classmethod
     def open(cls, path: Path | str) -> Graph:
-        """Open a saved graph at once, whatever its size: the arrays stay on disk."""
-        parts = open_parts(Path(path))
+        """Open a saved graph: every byte is checked, and the arrays stay on disk."""
+        parts = read_steadily(Path(path), open_parts)
         arrays, header = parts.arrays, parts.header
         num_nodes = len(parts.ids)
 
@@ -230,13 +231,7 @@ class Graph:
         """Read everything; raise if it is not what was saved, or not a sound graph."""
         found = self._digests()
         if self._stored:
-            place = Path(self._stored["path"])
-            for file, facts in self._stored["files"].items():
-                if found.get(Path(file).stem) != facts["digest"]:
-                    raise GraphError(
-                        f"{place / file} is damaged: its content is not what was saved; "
-                        "build or copy the graph again"
-                    )
+            check_digests(Path(self._stored["path"]), self._stored["files"], found)
         actual = _fingerprint(found, self.labels.names)
         if actual != self.fingerprint:
             raise GraphError(

@@ -35,6 +35,10 @@ class ModelFacts(Answer):
     can: list[Capability]
     typical_share: float | None
     example: Example | None
+    is_better_than_controls: bool | None
+    """On labels that it had not seen; None where that was not measured."""
+
+    verdict: str | None
 
 
 class Models(Answer):

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from metatne.errors import GraphMismatchError, MetaTNEError, ModelFormatError, UnknownNodeError
 from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
+from metatne.integrity import is_whole, sealed
 from metatne.prediction.support import Support
 from metatne.saved import TrainedModel
 from metatne.service.answers import Example
@@ -115,6 +116,8 @@ def load_served(
     `data_dir` is where data sets are, if not where they are by default.
     """
     model = MetaTNE.load(path)
+    if model.quality_ is not None and not model.quality_.is_better:
+        _log.warning("model %r: %s", name, model.quality_.verdict())
     served = ServedModel(
         name=name,
         model=model,
@@ -138,7 +141,7 @@ def _warm_up(served: ServedModel) -> None:
 
 def write_example(path: Path, example: Example) -> None:
     """Keep a novel label beside the model at `path`, for whoever opens it first."""
-    write_json(path / EXAMPLE, example.model_dump(mode="json"))
+    write_json(path / EXAMPLE, sealed(example.model_dump(mode="json")))
 
 
 def _graph_of(
@@ -171,7 +174,11 @@ def _read_example(path: Path, trained: TrainedModel) -> Example | None:
     if not file.is_file():
         return None
     try:
-        example = Example.model_validate(json.loads(file.read_text(encoding="utf-8")), strict=True)
+        found = json.loads(file.read_text(encoding="utf-8"))
+        example = Example.model_validate(found, strict=True)
+        is_of_before = set(found) == set(Example.model_fields)  # and has no checksum
+        if not is_of_before and not is_whole(found):
+            raise ValueError("its content is not what was saved")
         trained.node_ids.positions([*example.positives, *example.negatives])
     except (ValueError, ValidationError, OSError, UnknownNodeError) as error:
         raise ModelFormatError(

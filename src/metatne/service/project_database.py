@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import RLock
 
 from metatne.errors import ProjectError, ServiceError
+from metatne.integrity import checksum
 
 FILE = "projects.sqlite3"
 APPLICATION = 0x4D544E45  # "MTNE", so that another program's file is not taken for ours
 BUSY_SECONDS = 5.0
+CHECKED_FROM = 2
+"""The format from which on rows have checksums."""
+
+Cell = str | int | None
 
 MIGRATIONS = (
     """
@@ -37,12 +45,36 @@ MIGRATIONS = (
         PRIMARY KEY (project, version)
     ) STRICT;
     """,
+    """
+    ALTER TABLE projects ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
+    ALTER TABLE contents ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
+    ALTER TABLE versions ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
+    UPDATE projects SET checksum = row_checksum(id, created);
+    UPDATE contents SET checksum = row_checksum(id, project, parent, body);
+    UPDATE versions SET checksum =
+        row_checksum(project, version, changed, what, shown, tip, deleted);
+    """,
 )
 """Each brings a file from the version of its place to the next; what is here is never changed.
 
 A content is what a user wrote, and its parent what it was before. A version shows a content; its
-tip is the newest content that redo can come to. Rows are only ever added.
+tip is the newest content that redo can come to. Rows are only ever added, so their numbers have no
+gaps. Each has a checksum of its cells: SQLite itself does not see a letter that changed.
 """
+
+_COLUMNS = {
+    "projects": "id, created",
+    "contents": "id, project, parent, body",
+    "versions": "project, version, changed, what, shown, tip, deleted",
+}
+"""By table, what a row's checksum is of."""
+
+_GAPS = (
+    "SELECT max(id) FROM contents HAVING count(*) != max(id)",
+    "SELECT p.id FROM projects AS p LEFT JOIN versions AS v ON v.project = p.id "
+    "GROUP BY p.id HAVING count(v.version) = 0 OR count(v.version) != max(v.version)",
+)
+"""What has a row only where rows are missing."""
 
 
 class ProjectDatabase:
@@ -54,9 +86,9 @@ class ProjectDatabase:
         self._is_closed = False
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(
-                self.file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+            if not self.file.exists():
+                _create(self.file)
+            self._connection = _connect(self.file)
         except (OSError, sqlite3.Error) as error:
             raise ProjectError(
                 f"label projects cannot be kept in {directory}: {error}; "
@@ -108,26 +140,8 @@ class ProjectDatabase:
                 raise self._trouble(error) from error
 
     def _prepare(self) -> None:
-        connection = self._connection
-        is_new = not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-        if not is_new:
-            self._check()
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        # Another process may be at it as well: what there is to do is asked under the lock.
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            found = connection.execute("PRAGMA user_version").fetchone()[0]
-            for number in range(found, len(MIGRATIONS)):
-                for statement in MIGRATIONS[number].split(";"):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {number + 1}")
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute("COMMIT")
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+        self._check()
+        _bring_up_to_date(self._connection)
 
     def _check(self) -> None:
         """Refuse a file that is another program's, of a later version, or damaged."""
@@ -143,11 +157,25 @@ class ProjectDatabase:
                 f"{self.file} was written by a later version of metatne "
                 f"(format {version}, expected at most {len(MIGRATIONS)}); use that version"
             )
-        problems = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
+        problems = [row[0] for row in connection.execute("PRAGMA integrity_check(1)")]
         if problems != ["ok"]:
             raise self._damaged(problems[0])
         if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
             raise self._damaged("rows are missing that others refer to")
+        if version >= CHECKED_FROM:
+            self._check_rows()
+
+    def _check_rows(self) -> None:
+        """Refuse rows that are not as they were written, or are gone."""
+        for table, columns in _COLUMNS.items():
+            changed = self._connection.execute(
+                f"SELECT 1 FROM {table} WHERE checksum IS NOT row_checksum({columns}) LIMIT 1"
+            )
+            if changed.fetchone() is not None:
+                raise self._damaged(f"a row of its table {table} is not what was written")
+        for gaps in _GAPS:
+            if self._connection.execute(gaps).fetchone() is not None:
+                raise self._damaged("rows are missing")
 
     def _trouble(self, error: sqlite3.Error) -> ServiceError | ProjectError:
         """A file that is locked, read-only or without room is whole; any other trouble is damage.
@@ -169,3 +197,56 @@ class ProjectDatabase:
             f"{self.file} is damaged: {told}; put back a copy of it, or move it away "
             "(with its -wal and -shm files) to begin with no projects"
         )
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    connection.create_function("row_checksum", -1, _row_checksum, deterministic=True)
+    return connection
+
+
+def _create(file: Path) -> None:
+    """A file without projects, there at one moment: an empty one is damage, and no beginning."""
+    with TemporaryDirectory(prefix=f".{file.name}.", dir=file.parent) as folder:
+        made = Path(folder) / file.name
+        connection = _connect(made)
+        try:
+            _bring_up_to_date(connection)
+        finally:
+            connection.close()
+        with suppress(FileExistsError):  # another process was faster
+            os.link(made, file)
+
+
+def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    # Another process may be at it as well: what there is to do is asked under the lock.
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        found = connection.execute("PRAGMA user_version").fetchone()[0]
+        for number in range(found, len(MIGRATIONS)):
+            for statement in MIGRATIONS[number].split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number + 1}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def insert(connection: sqlite3.Connection, table: str, *cells: Cell) -> None:
+    """Add a row with its checksum; cells in the order of the table's columns."""
+    places = ", ".join("?" * (len(cells) + 1))
+    connection.execute(
+        f"INSERT INTO {table} ({_COLUMNS[table]}, checksum) VALUES ({places})",
+        (*cells, _row_checksum(*cells)),
+    )
+
+
+def _row_checksum(*cells: Cell) -> str:
+    return checksum(json.dumps(cells).encode())

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from metatne.errors import ConflictError, ProjectError
 from metatne.service.answers import Project, ProjectHistory, Projects, ProjectVersion
 from metatne.service.limits import MAX_PROJECTS
-from metatne.service.project_database import ProjectDatabase
+from metatne.service.project_database import ProjectDatabase, insert
 from metatne.service.questions import ProjectContent
 from metatne.service.refusals import Refusal
 
@@ -79,7 +79,7 @@ class ProjectStore:
                     f"there are {number} projects already, deleted ones among them, and there "
                     f"may be {MAX_PROJECTS}; serve from another directory (--data)",
                 )
-            connection.execute("INSERT INTO projects VALUES (?, ?)", (project_id, _time()))
+            insert(connection, "projects", project_id, _time())
             shown = _write(connection, project_id, None, content)
             _add_version(connection, project_id, 1, what, shown, shown, deleted=False)
             now = _newest(connection, project_id)
@@ -242,11 +242,9 @@ def _write(
     connection: sqlite3.Connection, project_id: str, parent: int | None, content: ProjectContent
 ) -> int:
     body = json.dumps(content.model_dump(exclude={"version"}), ensure_ascii=False)
-    cursor = connection.execute(
-        "INSERT INTO contents (project, parent, body) VALUES (?, ?, ?)", (project_id, parent, body)
-    )
-    assert cursor.lastrowid is not None
-    return cursor.lastrowid
+    (number,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM contents").fetchone()
+    insert(connection, "contents", number, project_id, parent, body)
+    return int(number)
 
 
 def _add_version(
@@ -259,10 +257,7 @@ def _add_version(
     *,
     deleted: bool,
 ) -> None:
-    connection.execute(
-        "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (project_id, version, _time(), what, shown, tip, deleted),
-    )
+    insert(connection, "versions", project_id, version, _time(), what, shown, tip, int(deleted))
 
 
 def _next_towards(connection: sqlite3.Connection, shown: int, tip: int) -> int:

@@ -90,6 +90,7 @@ class ServedModel:
             can += ["explain", "relate", "suggest"]
         if self.graph is not None:
             can.append("ego")
+        quality = self.trained.quality
         return ModelFacts(
             name=self.name,
             graph=self.trained.graph_name,
@@ -99,6 +100,8 @@ class ServedModel:
             can=can,
             typical_share=scorer.typical_share if isinstance(scorer, EvidenceModel) else None,
             example=self.example,
+            is_better_than_controls=None if quality is None else quality.is_better,
+            verdict=None if quality is None else quality.verdict(),
         )
 
     def positions(self, ids: Sequence[NodeId], field: str) -> Int64[np.ndarray, " some"]:

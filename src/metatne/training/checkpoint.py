@@ -1,6 +1,7 @@
 """A training that was stopped, in one file: tensors, and a JSON header with the rest.
 
-One file is replaced by one rename, so a kill at any moment leaves the last whole checkpoint.
+One file is replaced by one rename, so a kill at any moment leaves the last whole checkpoint. A
+checksum is of all that is in it, so a training never goes on from numbers that it did not save.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from torch import Tensor
 
 from metatne.config import Config
 from metatne.errors import ConfigError, GraphMismatchError, ModelFormatError
+from metatne.integrity import checksum
 from metatne.sampling.splits import LabelSplit
 from metatne.storage import new_file
 from metatne.training.trainer import Stopped, Trainer, TrainingState, Validation
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 SHARE_OF_TIME = 0.1
@@ -84,11 +86,13 @@ def save_checkpoint(path: Path, trainer: Trainer, fingerprint: str, split: Label
         "losses": state.losses,
         "history": [asdict(validation) for validation in state.history],
     }
+    stored = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
+    text = json.dumps(header)
     with new_file(path) as temporary:
         save_file(
-            {name: tensor.cpu().contiguous() for name, tensor in tensors.items()},
+            stored,
             temporary,
-            metadata={"checkpoint": json.dumps(header)},
+            metadata={"checkpoint": text, "checksum": _checksum(text, stored)},
         )
 
 
@@ -96,9 +100,14 @@ def restore_checkpoint(path: Path, trainer: Trainer, fingerprint: str, split: La
     """Put `trainer` where it left off; refuse a checkpoint of another graph or settings."""
     try:
         with safe_open(path, framework="pt") as file:
-            header = json.loads((file.metadata() or {})["checkpoint"])
+            metadata = file.metadata() or {}
+            text = metadata["checkpoint"]
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        header = json.loads(text)
+        # Of a version that is not this one, the version is what is told of.
+        if header["version"] == FORMAT_VERSION and metadata["checksum"] != _checksum(text, tensors):
+            raise ValueError("its content is not what was saved")
+    except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
         raise ModelFormatError(
             f"{path}: not a whole checkpoint ({error}); delete it and train from the start"
         ) from error
@@ -122,6 +131,15 @@ def restore_checkpoint(path: Path, trainer: Trainer, fingerprint: str, split: La
         seconds=header["seconds"],
         losses=header["losses"],
     )
+
+
+def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
+    """Of the header, and of every tensor with its name, type and shape."""
+    parts: list[bytes | memoryview] = [header.encode()]
+    for name in sorted(tensors):
+        array = tensors[name].numpy()
+        parts += [f"{name} {array.dtype.str} {array.shape}".encode(), array.reshape(-1).data]
+    return checksum(*parts)
 
 
 def _check_same(

@@ -90,7 +90,7 @@ class Trainer:
         self.team = team or Alone()
         self.device = resolve_device(config.device)
         self._tasks = TaskSampler(graph.labels, split.known, training_shape(config))
-        self._validation_tasks = TaskSampler(
+        self.validation_tasks = TaskSampler(
             graph.labels, split.validation, validation_shape(config), asked=split.asked
         ).draw(config.validation_tasks, numpy_generator(config.seed, "validation tasks"))
         self.network = _starting_network(graph, split, config, self.network_kind).to(self.device)
@@ -220,12 +220,15 @@ class Trainer:
         self.state.losses[kind].append(value)
 
     def _validate(self, tau: float, observers: Sequence[Observer]) -> None:
-        state, tasks = self.state, self._validation_tasks
+        state, tasks = self.state, self.validation_tasks
         logits = self.score_validation_tasks()
-        if not np.isfinite(logits).all():
+        # Rows that no validation task has may have diverged too.
+        weights = self.network.state_dict().values()
+        if not np.isfinite(logits).all() or not all(w.isfinite().all() for w in weights):
             raise TrainingError(
-                f"the scores of validation tasks are not finite at step {state.step}: training "
-                f"diverged. Try smaller rates than structural_rate={self.config.structural_rate} "
+                f"weights, or scores of validation tasks, are not finite at step {state.step}: "
+                "training diverged. Try smaller rates than "
+                f"structural_rate={self.config.structural_rate} "
                 f"and meta_rate={self.config.meta_rate}"
             )
         means = {kind: sum(v) / len(v) if v else None for kind, v in state.losses.items()}
@@ -259,7 +262,7 @@ class Trainer:
         """
         for optimiser in self.row_optimisers.values():
             optimiser.settle_all()
-        tasks = self._validation_tasks
+        tasks = self.validation_tasks
         rank, size = self.team.rank, self.team.size
         mine = slice(rank * len(tasks) // size, (rank + 1) * len(tasks) // size)
         logits = torch.zeros(tasks.queries.shape)
