@@ -90,4 +90,4 @@ class Walks:
 
 
 def _log(visits: Float64[np.ndarray, "task node"]) -> Float[np.ndarray, "task node"]:
-    return np.log(np.maximum(visits, 0.0) + TINY)
+    return np.asarray(np.log(np.maximum(visits, 0.0) + TINY))

@@ -149,8 +149,9 @@ class MetaTNE:
                     should_stop=should_stop,
                 )
                 network = trainer.run(observers, at_step_end=at_step_end)
-                scored = partial(score_tasks, network), trainer.validation_tasks
-                learned = network, trainer.state.best_step, trainer.state.history, scored
+                of_validation = partial(score_tasks, network), trainer.validation_tasks
+                state = trainer.state
+                learned = network, state.best_step, state.history, of_validation
             scorer, best_step, history, scored = learned
             quality = judge(scored, graph, split) if is_for_use else None
         self.trained_ = TrainedModel(

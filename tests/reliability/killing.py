@@ -10,7 +10,8 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
@@ -64,11 +65,39 @@ def kill_at_random(
 
 def run_to_the_end(work: Callable[..., None], *arguments: object) -> None:
     """Run `work(say, *arguments)` without harm."""
-    process = _context().Process(target=_run, args=(work, None, *arguments))
+    run_side_by_side((work, *arguments))
+
+
+def run_side_by_side(*works: tuple[Any, ...]) -> None:
+    """Run several at once, each of them a function and its arguments, to their ends."""
+    processes = [
+        _context().Process(target=_run, args=(work, None, *arguments)) for work, *arguments in works
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+        process.close()
+
+
+@contextmanager
+def running(work: Callable[..., None], *arguments: object) -> Iterator[None]:
+    """`work(say, *arguments)` from its first word on, beside the block, killed at its end."""
+    context = _context()
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_run, args=(work, theirs, *arguments))
     process.start()
-    process.join()
-    assert process.exitcode == 0
-    process.close()
+    theirs.close()
+    try:
+        _hear(ours)
+        yield
+        assert process.is_alive(), "it was to go on all the time"
+    finally:
+        process.kill()
+        process.join()
+        process.close()
+        ours.close()
 
 
 def _context() -> ForkServerContext:

@@ -13,6 +13,7 @@ from cli.conftest import Town, town, write_town
 from cli.running import settings
 from metatne.estimator import MetaTNE
 from metatne.evaluation.results import KEY, MEASURED, ResultsFile
+from metatne.evaluation.runner import evaluate
 from metatne.graph.store import Graph
 from metatne.saved import WEIGHTS
 from metatne.service.project_database import ProjectDatabase
@@ -128,9 +129,9 @@ def test_evaluation_by_several_workers(kills: int, tmp_path: Path) -> None:
         wait_until_gone({worker for _, workers in death.said for worker in workers})
         if len(rows) == len(trials):
             results.path.unlink()  # all were done before the kill: from the start
-    victims.evaluate(str(graph), victims.TRIAL, trials, results=results)
+    evaluate(str(graph), victims.TRIAL, trials, results=results)
     alone = ResultsFile(tmp_path / "alone.jsonl")
-    victims.evaluate(str(graph), victims.TRIAL, trials, results=alone)
+    evaluate(str(graph), victims.TRIAL, trials, results=alone)
     assert by_trial(results) == by_trial(alone)
     lines = results.path.read_text().splitlines()
     assert len(lines) == len(trials), "none is there twice"

@@ -20,6 +20,7 @@ import numpy as np
 from metatne.cli import main
 from metatne.cli import train as _  # noqa: F401 - imported before the fork, not after
 from metatne.config import make_config
+from metatne.estimator import MetaTNE
 from metatne.evaluation.protocol import TrialSettings
 from metatne.evaluation.results import ResultsFile
 from metatne.evaluation.runner import evaluate
@@ -130,6 +131,35 @@ def append_again_and_again(say: Say, path: Path, first: int, row: dict[str, Any]
         say(trial)
 
 
+def append_some(say: Say, path: Path, trials: Sequence[int], row: dict[str, Any]) -> None:
+    """Append these trials."""
+    for trial in trials:
+        ResultsFile(path).append(row | {"trial": trial})
+
+
+def replace_again_and_again(say: Say, sources: Sequence[Path], out: Path) -> None:
+    """Save one graph or model after the other into the same place."""
+    loaded: list[Any] = [
+        Graph.open(source) if (source / "graph.json").exists() else MetaTNE.load(source)
+        for source in sources
+    ]
+    for number in count():
+        loaded[number % len(loaded)].save(out, overwrite=True)
+        say(number)
+
+
+def train_or_be_refused(
+    say: Say, graph: Path, out: Path, settings: Sequence[str], outcome: Path
+) -> None:
+    """Train, and write down how that ended: 0, or the code of a refusal."""
+    code: Any = 0
+    try:
+        command("train", graph, "--out", out, *settings)
+    except SystemExit as ended:
+        code = ended.code
+    outcome.write_text(str(code))
+
+
 def write_projects(say: Say, folder: Path) -> None:
     """Change a label project in every way there is; say which version was acknowledged."""
     store = ProjectStore(ProjectDatabase(folder))
@@ -137,14 +167,13 @@ def write_projects(say: Say, folder: Path) -> None:
     say((project.id, project.version))
     for number in count():
         content = ProjectContent(name=str(number), model="m", positives=list(range(200)))
-        for step in (
-            lambda: store.change(project.id, content, project.version),  # noqa: B023
-            lambda: store.undo(project.id, project.version),  # noqa: B023
-            lambda: store.redo(project.id, project.version),  # noqa: B023
-            lambda: store.delete(project.id, project.version),  # noqa: B023
-            lambda: store.restore(project.id),  # noqa: B023
-        ):
-            project = step()
+        for step in ("change", "undo", "redo", "delete", "restore"):
+            if step == "change":
+                project = store.change(project.id, content, project.version)
+            elif step == "restore":
+                project = store.restore(project.id)
+            else:
+                project = getattr(store, step)(project.id, project.version)
             say((project.id, project.version))
 
 
