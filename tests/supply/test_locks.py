@@ -66,7 +66,9 @@ def test_all_that_is_asked_for_is_locked() -> None:
 
 def test_what_is_installed_is_what_is_locked() -> None:
     locked = pinned("core", "dev", "cpu")
-    installed = {canonicalize_name(found.name): Version(found.version) for found in distributions()}
+    installed: dict[str, Version] = {
+        canonicalize_name(found.name): Version(found.version) for found in distributions()
+    }
     for name in set(locked) & set(installed) - BROUGHT_BY_PYTHON:
         assert installed[name].public == Version(locked[name]).public, name
 
