@@ -27,10 +27,11 @@ from metatne.graph.store import Graph  # noqa: E402
 settings.register_profile("metatne", deadline=None)
 settings.load_profile("metatne")
 
-RAY = "tests/cluster"
+TOGETHER = ("tests/cluster", "tests/page")
+"""Folders whose tests share what is dear to start: a Ray; a browser, and a service to look at."""
+
 LONG_FIRST = (
-    RAY,
-    "tests/page",
+    *TOGETHER,
     "tests/cli",
     "tests/baselines",
     "tests/training",
@@ -62,10 +63,11 @@ SMALL = {
 
 
 class ByFile(LoadFileScheduling):
-    """A file stays with one worker, which trains its models once; and Ray is started once."""
+    """A file stays with one worker, which trains its models once, and some folders do."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return RAY if nodeid.startswith(RAY) else super()._split_scope(nodeid)
+        file: str = super()._split_scope(nodeid)
+        return next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
