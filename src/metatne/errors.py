@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MAX_SHOWN = 10
+MAX_NAME_SHOWN = 300
 
 
 class MetaTNEError(Exception):
@@ -99,7 +100,8 @@ class UnknownNodeError(InputError):
         lines = []
         for name, near in list(suggestions.items())[:MAX_SHOWN]:
             hint = f"; did you mean {', '.join(repr(n) for n in near)}?" if near else ""
-            lines.append(f"{where} has no node {name!r}{hint}")
+            told = name if len(name) <= MAX_NAME_SHOWN else f"{name[:MAX_NAME_SHOWN]}…"
+            lines.append(f"{where} has no node {told!r}{hint}")
         if len(suggestions) > MAX_SHOWN:
             lines.append(f"… and {len(suggestions) - MAX_SHOWN} more unknown nodes")
         super().__init__("\n".join(lines))

@@ -170,3 +170,13 @@ def test_ids_may_come_as_anything_that_can_be_gone_through() -> None:
     for unknown in (pd.Series(["c", "q"], index=[7, 9]), {"q"}, (name for name in "q")):
         with pytest.raises(UnknownNodeError, match="'q'"):
             ids.positions(unknown)
+
+
+def test_long_names_are_neither_compared_nor_repeated_in_full() -> None:
+    """Comparing two names takes the product of their lengths: minutes, for a few long ones."""
+    ids = NodeIds(["short", "ab" * 5_000])
+    assert ids.nearest("shorn") == ["short"]
+    assert ids.nearest("x" + "ab" * 5_000) == []
+    with pytest.raises(UnknownNodeError) as error:
+        ids.positions(["x" * 10_000])
+    assert len(str(error.value)) < 400

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metatne.errors import MetaTNEError
 from metatne.service.catalogue import Catalogue
 from metatne.service.plain_cells import read_cell, safe_cell
+from metatne.service.project_csv import read_examples
+from metatne.service.served_model import ServedModel
 from service.towns import FORMULA, HOLDS, LACKS, error_of
 
 PROJECTS = "/api/v1/projects"
@@ -230,3 +234,18 @@ def test_no_cell_is_run(text: str) -> None:
 @given(st.text(alphabet="'=+-@\t\rab＝", max_size=6) | st.text(max_size=10))
 def test_cells_go_round(text: str) -> None:
     assert read_cell(safe_cell(text)) == text
+
+
+@settings(derandomize=True, database=None)
+@given(
+    st.binary()
+    | st.lists(
+        st.sampled_from(
+            ["person 1", "person 2", ",", "holds", "lacks", '"', "\n", "\r", "\0", "'="]
+        )
+    ).map(lambda parts: "".join(parts).encode())
+)
+def test_no_bytes_break_an_import(town: ServedModel, data: bytes) -> None:
+    with suppress(MetaTNEError):
+        positives, negatives = read_examples(town, data)
+        assert not set(positives) & set(negatives)

@@ -51,12 +51,21 @@ def test_locked_versions_are_those_of_the_constraints() -> None:
     assert {name: locked.get(name) for name in constrained} == constrained, STALE
 
 
-def test_all_that_is_asked_for_is_locked() -> None:
-    about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    project = about["project"]
-    extras = project["optional-dependencies"].values()
-    asked = [*project["dependencies"], *about["build-system"]["requires"], *chain(*extras)]
-    locked = pinned("core", "dev", "tools", "cpu")
+ABOUT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+OWN = [*ABOUT["project"]["dependencies"], *ABOUT["build-system"]["requires"]]
+EXTRAS: dict[str, list[str]] = ABOUT["project"]["optional-dependencies"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "locks"),
+    [
+        ([*OWN, *EXTRAS["service"]], ("core", "cpu")),  # all that `make demo` installs
+        ([*OWN, *EXTRAS["service"]], ("core", "cuda")),
+        ([*OWN, *chain(*EXTRAS.values())], ("core", "dev", "tools", "cpu")),
+    ],
+)
+def test_all_that_is_asked_for_is_locked(asked: list[str], locks: tuple[str, ...]) -> None:
+    locked = pinned(*locks)
     for requirement in map(Requirement, asked):
         name = canonicalize_name(requirement.name)
         if name != "metatne":

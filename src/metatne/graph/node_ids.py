@@ -21,14 +21,21 @@ NodeId: TypeAlias = str | int
 NUM_SUGGESTIONS = 3
 FEW_IDS = 256  # up to here a binary search each beats hashing all ids of a large graph
 NUM_COMPARED = 50_000  # ids that one unknown name is compared with at most, twice
+MAX_COMPARED_LENGTH = 300
 INT64 = np.iinfo(np.int64)
 
 
 def nearest_names(name: str, candidates: Iterable[str]) -> list[str]:
-    """The few candidates that look most like `name`, best first; none if none is close."""
+    """The few candidates that look most like `name`, best first; none if none is close.
+
+    Comparing takes the product of both lengths, so long names are like none.
+    """
+    if len(name) > MAX_COMPARED_LENGTH:
+        return []
+    short = (candidate for candidate in candidates if len(candidate) <= MAX_COMPARED_LENGTH)
     found = process.extract(
         name,
-        list(dict.fromkeys(candidates)),
+        list(dict.fromkeys(short)),
         scorer=fuzz.ratio,
         processor=str.casefold,
         score_cutoff=60,
