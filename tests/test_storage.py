@@ -154,7 +154,9 @@ def test_of_two_writers_the_later_is_refused(tmp_path: Path) -> None:
     assert names(tmp_path) == ["model"]
 
 
-def test_what_a_killed_writer_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
+def test_what_a_killed_writer_left_is_swept_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     killed = "import os, sys; from pathlib import Path; from metatne.storage import *\n"
     for kind, name in (("new_directory", "model"), ("new_file", "file.txt")):
         code = f"{killed}with {kind}(Path({name!r})): os.kill(os.getpid(), 9)"
@@ -163,6 +165,9 @@ def test_what_a_killed_writer_left_is_swept_and_nothing_else(tmp_path: Path) -> 
     for mine in (".model.notes", ".model.writing-notes", ".file.txt.writing-0123456789abcdef"):
         (tmp_path / mine).write_text("mine")
     file = tmp_path / "file.txt"
+    with new_file(file):
+        assert len(names(tmp_path)) == 6, "so young it may be somebody's who is about to lock it"
+    monkeypatch.setattr(storage, "MIN_AGE_SECONDS", -1.0)
     with new_directory(tmp_path / "model"), new_file(file) as living, new_file(file):
         assert living.exists()
     assert names(tmp_path) == [

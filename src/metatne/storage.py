@@ -14,6 +14,7 @@ import re
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +27,9 @@ from metatne.errors import MetaTNEError, OutputExistsError, OutputInUseError, Wr
 T = TypeVar("T")
 
 _MARK = ".writing-"
+MIN_AGE_SECONDS = 5.0
+"""Of what may be a leftover: between its making and its lock a temporary looks like one."""
+
 _AT_WORKING_DIRECTORY, _RENAME_EXCHANGE = -100, 2  # of Linux, <fcntl.h> and <linux/fs.h>
 
 
@@ -139,17 +143,15 @@ def _temporary(path: Path, *, is_directory: bool) -> Iterator[Path]:
 
 
 def _make_locked(path: Path, *, is_directory: bool) -> tuple[Path, int]:
-    """A temporary and what is open of it: locked before it has a name that can be a leftover's."""
-    token = secrets.token_hex(8)
-    unlocked = path.with_name(f".{path.name}.new-{token}{path.suffix}")
-    temporary = path.with_name(f".{path.name}{_MARK}{token}{path.suffix}")
+    """A temporary, and what is open of it and holds the lock."""
+    temporary = path.with_name(f".{path.name}{_MARK}{secrets.token_hex(8)}{path.suffix}")
     if is_directory:
-        unlocked.mkdir(mode=0o700)
+        temporary.mkdir(mode=0o700)
     else:
-        unlocked.touch(mode=0o600, exist_ok=False)
-    descriptor = os.open(unlocked, os.O_RDONLY)
+        temporary.touch(mode=0o600, exist_ok=False)
+    descriptor = os.open(temporary, os.O_RDONLY)
     _try_lock(descriptor)
-    return unlocked.rename(temporary), descriptor
+    return temporary, descriptor
 
 
 def _remove_leftovers(path: Path) -> None:
@@ -161,7 +163,8 @@ def _remove_leftovers(path: Path) -> None:
         with suppress(OSError):  # of another user, or gone by now
             descriptor = os.open(entry, os.O_RDONLY)
             try:
-                if _try_lock(descriptor):
+                age = time.time() - os.fstat(descriptor).st_mtime
+                if age > MIN_AGE_SECONDS and _try_lock(descriptor):
                     _remove(entry)
             finally:
                 os.close(descriptor)
