@@ -70,6 +70,7 @@ class ByFile(LoadFileScheduling):
         return next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
 
+@pytest.hookimpl(optionalhook=True)  # there is none where xdist is switched off
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
     """Who runs which tests."""
     return ByFile(config, log)

@@ -14,7 +14,6 @@ import pytest
 import typer
 from rich.console import Console
 from rich.table import Table
-from safetensors import SafetensorError
 from typer.core import TyperArgument, TyperGroup, TyperOption
 from typer.testing import CliRunner
 
@@ -131,7 +130,6 @@ def test_a_misspelt_graph_is_answered_with_the_nearest(run: Run) -> None:
         (IsADirectoryError(errno.EISDIR, "A directory", ".tmp", None, "a"), 2, ["a: A directory"]),
         (OSError(errno.ENOSPC, "No space left on device"), 1, ["No space left on device"]),
         (OSError("12 requested and 3 written"), 1, ["12 requested and 3 written"]),
-        (SafetensorError("disk full"), 1, ["the weights could not be written: disk full"]),
         (MemoryError(), 1, ["out of memory"]),
         (KeyboardInterrupt(), 1, ["interrupted"]),
     ],

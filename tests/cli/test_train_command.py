@@ -118,7 +118,7 @@ def test_labels_that_are_too_few_are_named(run: Run, town: Town) -> None:
     assert run("graph", "import", "edges.csv", "--out", "g").code == 0
     done = run("train", "g", "--out", "m")
     assert done.code == 2
-    assert "the graph 'edges' has no labels to learn from" in done.err
+    assert "the graph 'g' has no labels to learn from" in done.err
 
 
 def test_a_run_that_cannot_fit_is_refused_before_it_starts(
