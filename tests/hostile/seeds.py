@@ -154,6 +154,7 @@ def archive(members: dict[str, str], compression: int = zipfile.ZIP_DEFLATED) ->
 def parquet_edges() -> dict[str, bytes]:
     """Edges as tables, with columns that are none."""
     texts = pa.array(["a", "b", "a"])
+    named = pa.table({"source": texts, "target": texts})
     return {
         "texts": parquet(source=texts, target=pa.array(["b", "c", "c"]), weight=[1.0, 2.5, 3.0]),
         "integers": parquet(source=[1, 2, 3], target=[2, 3, 1]),
@@ -166,6 +167,7 @@ def parquet_edges() -> dict[str, bytes]:
         ),
         "bytes": parquet(source=pa.array([b"\xff"]), target=pa.array([b"a"])),
         "dates": parquet(source=pa.array([1], pa.date32()), target=[1]),
+        "name": pq_bytes(named, store_schema=False).replace(b"source", b"sourc\x9b"),
         "empty": pq_bytes(pa.table({})),
         "no-rows": parquet(source=pa.array([], pa.string()), target=pa.array([], pa.string())),
     }

@@ -32,7 +32,7 @@ REFUSED = {
     "matlab": {"struct", "cells", "text", "complex", "cube", "nan", "version-4"},
     "zip": {"empty"},
     "parquet": {"dictionary", "nulls", "weights", "nested", "maps", "bytes", "dates"}
-    | {"empty", "no-rows"},
+    | {"name", "empty", "no-rows"},
     "parquet-labels": {"deep-lists", "structs"},
     "nodes": {"support", "bad"},
     "support": {"nodes", "bad", "paths"},
