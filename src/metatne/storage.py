@@ -87,15 +87,30 @@ def read_steadily(path: Path, read: Callable[[Path], T]) -> T:
     Files of the old one and of the new one do not belong together, and look like damage.
     """
     while True:
-        before = _identity(path)
-        try:
-            found = read(path)
-        except MetaTNEError:
-            if _identity(path) == before:
-                raise
-        else:
-            if _identity(path) == before:
-                return found
+        with _held(path):
+            before = _identity(path)
+            try:
+                found = read(path)
+            except MetaTNEError:
+                if _identity(path) == before:
+                    raise
+            else:
+                if _identity(path) == before:
+                    return found
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[None]:
+    """Keep the directory, so that none which replaces it later can get its number."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:  # not there: `read` says so
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

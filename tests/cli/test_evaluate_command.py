@@ -198,4 +198,5 @@ def _lines(rows: list[dict[str, Any]], chosen: TrialSettings) -> list[str]:
 
 
 def _rows(path: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+    rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
+    return [{key: value for key, value in row.items() if key != "checksum"} for row in rows]

@@ -56,6 +56,9 @@ def test_a_model_from_ones_own_graph(run: Run, town: Town) -> None:
         "step 40",
     ]
     assert f"saved models/first: step {model.best_step_} of 40" in done.err
+    assert model.quality_ is not None
+    assert model.quality_.verdict() in done.err
+    assert "QualityWarning" not in done.err
     assert [path.name for path in Path("models").iterdir()] == ["first"]
 
 

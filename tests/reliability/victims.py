@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest import mock
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
@@ -132,7 +134,19 @@ def append_again_and_again(say: Say, path: Path, first: int, row: dict[str, Any]
 
 
 def append_some(say: Say, path: Path, trials: Sequence[int], row: dict[str, Any]) -> None:
-    """Append these trials."""
+    """Append these trials, with time for another writer between a look at the end and the line."""
+    look: Any = ResultsFile._end_of_whole_lines
+
+    def look_slowly(self: ResultsFile, file: Any) -> int:
+        end: int = look(self, file)
+        time.sleep(0.002)
+        return end
+
+    with mock.patch.object(ResultsFile, "_end_of_whole_lines", look_slowly):
+        _append(path, trials, row)
+
+
+def _append(path: Path, trials: Sequence[int], row: dict[str, Any]) -> None:
     for trial in trials:
         ResultsFile(path).append(row | {"trial": trial})
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from metatne.errors import GraphMismatchError, ModelFormatError
+from metatne.estimator import MetaTNE
 from metatne.graph import source
 from metatne.graph.datasets import DATASETS
 from metatne.graph.store import Graph
 from metatne.integrity import sealed
+from metatne.quality import Control, Quality
 from metatne.service.catalogue import Catalogue, load_served, unique_names
 from metatne.service.refusals import Refusal
 
@@ -104,3 +107,18 @@ def test_a_damaged_example_is_named(town_model: Path, tmp_path: Path, content: s
     (path / "example.json").write_text(content)
     with pytest.raises(ModelFormatError, match=r"example\.json is damaged"):
         load_served("town", path)
+
+
+def test_a_model_that_is_no_better_than_controls_is_told_of(
+    town_model: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, logger="metatne.service")
+    model = MetaTNE.load(town_model)
+    control = Control("degree", auc=0.5, gain=0.0, error=0.1)
+    model.trained_ = replace(model.trained_, quality=Quality(0.5, 10, 2, (control,)))
+    model.save(tmp_path / "town")
+    facts = load_served("town", tmp_path / "town").facts()
+    assert facts.is_better_than_controls is False
+    assert facts.verdict is not None
+    assert "no better than its controls (AUC 0.500, degree 0.500" in facts.verdict
+    assert facts.verdict in caplog.text

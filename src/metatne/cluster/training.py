@@ -8,6 +8,7 @@ The checkpoint is that of a training in one process, so either can go on with th
 from __future__ import annotations
 
 import shutil
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from metatne.cluster.team import ProcessTeam
 from metatne.errors import InputError, MetaTNEError, RunError
 from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
+from metatne.quality import QualityWarning
 from metatne.training.team import Team
 from metatne.training.trainer import Observer, Stopped
 
@@ -177,6 +179,7 @@ def train_worker(config: dict[str, Any]) -> None:
 
 
 def _fit(job: Job, team: Team) -> None:
+    warnings.simplefilter("ignore", QualityWarning)  # the command says it, not every worker
     model = MetaTNE(**job.settings).fit(
         Graph.open(job.graph),
         observers=[Teller(job.board)] if team.rank == 0 else [],
