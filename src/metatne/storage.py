@@ -25,6 +25,8 @@ from safetensors import SafetensorError
 from metatne.errors import MetaTNEError, OutputExistsError, OutputInUseError, WriteError
 
 T = TypeVar("T")
+Identity = tuple[int, int]
+"""Of a directory: its device and its number there."""
 
 _MARK = ".writing-"
 MIN_AGE_SECONDS = 5.0
@@ -87,37 +89,39 @@ def read_steadily(path: Path, read: Callable[[Path], T]) -> T:
     Files of the old one and of the new one do not belong together, and look like damage.
     """
     while True:
-        with _held(path):
-            before = _identity(path)
+        with _held(path) as held:
             try:
                 found = read(path)
             except MetaTNEError:
-                if _identity(path) == before:
+                if _identity(path) == held:
                     raise
             else:
-                if _identity(path) == before:
+                if _identity(path) == held:
                     return found
 
 
 @contextmanager
-def _held(path: Path) -> Iterator[None]:
-    """Keep the directory, so that none which replaces it later can get its number."""
+def _held(path: Path) -> Iterator[Identity | None]:
+    """Which directory is there; while it is held, none that replaces it gets its number."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:  # not there: `read` says so
-        yield
+        yield None
         return
     try:
-        yield
+        yield _number(os.fstat(descriptor))
     finally:
         os.close(descriptor)
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: Path) -> Identity | None:
     try:
-        facts = path.stat()
+        return _number(path.stat())
     except OSError:
         return None
+
+
+def _number(facts: os.stat_result) -> Identity:
     return facts.st_dev, facts.st_ino
 
 
