@@ -28,10 +28,8 @@ INT64 = np.iinfo(np.int64)
 def nearest_names(name: str, candidates: Iterable[str]) -> list[str]:
     """The few candidates that look most like `name`, best first; none if none is close.
 
-    Comparing takes the product of both lengths, so long names are like none.
+    Comparing takes the product of both lengths, so a long candidate is left out.
     """
-    if len(name) > MAX_COMPARED_LENGTH:
-        return []
     short = (candidate for candidate in candidates if len(candidate) <= MAX_COMPARED_LENGTH)
     found = process.extract(
         name,
