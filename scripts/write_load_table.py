@@ -41,19 +41,22 @@ def figures(report: dict[str, Any]) -> str:
         numbers = (row["per_second"], row["p50_ms"], row["p99_ms"])
         cells = [row["ask"], row["clients"], *(f"{number:,.1f}" for number in numbers)]
         lines.append(f"| {' | '.join(map(str, [*cells, row['refused'], row['failed']]))} |")
-    large = report["large"]
     lines += [
         "",
         f"Memory after {memory['requests'] // 10:,} requests: {memory['early_mib']:,.0f} MiB, "
         f"after {memory['requests']:,}: {memory['late_mib']:,.0f} MiB. "
         f"The slowest search in {search['names']:,} names: {search['slowest_ms']:.0f} ms.",
         "",
-        f"A ranking of {large['nodes']:,} nodes, with its progress streamed: "
-        f"{large['cold_seconds']} s the first time, {large['new_seconds']} s for another question "
-        f"(first progress after {large['new_first_progress_seconds']} s), "
-        f"{large['one_more_seconds']} s with one example more; {large['resident_mib']:,} MiB.",
-        "",
     ]
+    if "large" in report:
+        large = report["large"]
+        lines += [
+            f"A ranking of {large['nodes']:,} nodes, with its progress streamed: "
+            f"{large['cold_seconds']} s the first time, {large['new_seconds']} s for another "
+            f"question (first progress after {large['new_first_progress_seconds']} s), "
+            f"{large['one_more_seconds']} s with one example more; {large['resident_mib']:,} MiB.",
+            "",
+        ]
     return "\n".join(lines)
 
 
