@@ -60,8 +60,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("negatives", [[], NEGATIVES], ids=["weak", "given"])
-@pytest.mark.parametrize("top", [None, 7])
+@pytest.mark.parametrize(
+    ("negatives", "top"), [([], None), (NEGATIVES, 7)], ids=["weak-all", "given-top"]
+)
 def test_shards_give_the_ranking_of_one_process(
     model: Path, negatives: list[str], top: int | None, tmp_path: Path
 ) -> None:

@@ -28,6 +28,7 @@ def test_a_local_ray_is_bounded_and_kept_by_an_inner_session() -> None:
     assert ray.cluster_resources()["object_store_memory"] == OBJECT_STORE_BYTES
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_of_two")
 def test_a_command_joins_a_cluster_and_leaves_it_running(
     town: Town,  # noqa: F811
