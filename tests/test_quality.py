@@ -17,7 +17,7 @@ from metatne.graph.raw import HOLDS
 from metatne.graph.store import Graph
 from metatne.quality import Control, Quality, QualityWarning, measure_quality
 from metatne.sampling.splits import LabelSplit
-from metatne.sampling.tasks import TaskSampler, TaskShape
+from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape
 
 QUICK = {
     "positives": 5,
@@ -26,6 +26,9 @@ QUICK = {
     "head_tasks": 100,
     "validation_tasks": 80,
 }
+SEEDS = pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))]
+)
 NETWORK = SMALL | {"num_steps": 1, "validation_tasks": 60}
 
 
@@ -46,7 +49,7 @@ def with_random_labels(graph: Graph, seed: int) -> Graph:
     )
 
 
-@pytest.mark.parametrize("seed", range(2))
+@SEEDS
 def test_of_random_labels_the_user_is_told(seed: int, tmp_path: Path) -> None:
     graph = with_random_labels(planted(seed), seed)
     with pytest.warns(QualityWarning, match=r"no better than its controls \(AUC 0\.\d+, "):
@@ -59,7 +62,7 @@ def test_of_random_labels_the_user_is_told(seed: int, tmp_path: Path) -> None:
     assert "do not rely on its rankings" in quality.verdict()
 
 
-@pytest.mark.parametrize("seed", range(2))
+@SEEDS
 def test_of_labels_that_follow_the_graph_nothing_is_said(seed: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -84,14 +87,18 @@ def test_the_papers_head_is_judged_too() -> None:
 
 def test_trials_with_a_split_of_their_own_are_not_judged() -> None:
     split = LabelSplit(known=np.arange(8), validation=np.arange(8, 12), test=np.arange(0))
-    assert MetaTNE(**QUICK).fit(planted(0), split=split).quality_ is None
+    assert MetaTNE(**NETWORK).fit(planted(0), split=split).quality_ is None
+
+
+def validation_tasks(graph: Graph) -> tuple[Tasks, LabelSplit]:
+    split = LabelSplit(known=np.arange(8), validation=np.arange(8, 12), test=np.arange(0))
+    sampler = TaskSampler(graph.labels, split.validation, TaskShape(5, 10, 5, 10))
+    return sampler.draw(50, np.random.default_rng(0)), split
 
 
 def test_scores_that_are_a_controls_own_do_not_beat_it() -> None:
     graph = planted(1)
-    split = LabelSplit(known=np.arange(8), validation=np.arange(8, 12), test=np.arange(0))
-    sampler = TaskSampler(graph.labels, split.validation, TaskShape(5, 10, 5, 10))
-    tasks = sampler.draw(50, np.random.default_rng(0))
+    tasks, split = validation_tasks(graph)
     degrees = graph.degrees[tasks.queries].astype(np.float64)
     by_name = {c.name: c for c in measure_quality(degrees, tasks, graph, split).controls}
     assert (by_name["degree"].gain, by_name["degree"].error) == (0.0, 0.0)
@@ -111,7 +118,8 @@ def test_a_lead_that_may_be_chance_is_none() -> None:
 
 
 def test_walks_that_cost_too_much_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metatne.quality.MAX_VISITS", 300)
-    quality = MetaTNE(**QUICK).fit(planted(0)).quality_
-    assert quality is not None
+    graph = planted(0)
+    tasks, split = validation_tasks(graph)
+    monkeypatch.setattr("metatne.quality.MAX_VISITS", 9 * graph.num_nodes)  # of nine tasks
+    quality = measure_quality(tasks.is_positive.astype(np.float64), tasks, graph, split)
     assert [control.name for control in quality.controls][-1] == "holding no known label"

@@ -27,7 +27,7 @@ from reliability import victims
 from reliability.figures import record
 from reliability.mutations import harm
 
-QUICK, STUDY = 220, 1_000
+QUICK, STUDY = 110, 1_000
 """Mutations of each kind of store: there are five kinds."""
 
 

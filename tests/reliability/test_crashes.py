@@ -51,7 +51,7 @@ def let_time_pass(folder: Path) -> None:
         os.utime(entry, (0, 0))
 
 
-@kills(4)
+@kills(2)
 def test_import(kills: int, tmp_path: Path) -> None:
     sources, prints = [], []
     for seed in (2, 3):
@@ -76,7 +76,7 @@ def import_once(say: victims.Say, edges: Path, labels: Path, out: Path) -> None:
     victims.command("graph", "import", edges, *options)
 
 
-@kills(4)
+@kills(2)
 def test_training(kills: int, tmp_path: Path, town: Town) -> None:
     """Killed, resumed, killed again …: every model at the end is that of an unbroken run."""
     options = settings(num_steps=30, spectral_scale=0.0, structural_rate=0.05, decay_period=20)
