@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check coverage study soak fuzz stress long-run locks licences sbom bench docs page
-.PHONY: page-check chromium screenshots clean
+.PHONY: page-check chromium compiled screenshots clean
 
 demo: $(VENV)/.core
 	$(BIN)/metatne demo
@@ -15,7 +15,7 @@ demo: $(VENV)/.core
 # Packages, npm's packages and the browser come over the network: side by side they take less long.
 # Four workers on two cores, since tests of the page and the service wait as much as they work.
 test:
-	@$(MAKE) --no-print-directory --jobs 3 check page-check chromium
+	@$(MAKE) --no-print-directory --jobs 4 check page-check chromium compiled
 	$(BIN)/pytest -m "not slow" --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # The same tests, and which lines they run; watching lines takes a quarter longer.
@@ -29,6 +29,10 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# For the tests; a second time it takes seconds.
+compiled: $(VENV)/.dev
+	$(BIN)/python tests/compile_ahead.py
 
 # The web page, from its sources into the package; what is built is committed.
 page: page/node_modules

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 # Threads of several processes on few cores fight; before NumPy's first import, and for
 # every process that a test starts.
@@ -26,6 +27,9 @@ from metatne.graph.store import Graph  # noqa: E402
 # The first example may have to wait for a loop to be compiled, or for a busy machine.
 settings.register_profile("metatne", deadline=None)
 settings.load_profile("metatne")
+
+# What is started in the background ignores Ctrl-C, and so would every command under test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TOGETHER = ("tests/cluster", "tests/page")
 """Folders whose tests share what is dear to start: a Ray; a browser, and a service to look at."""
@@ -77,7 +81,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long ones first."""
+    """Long ones first; studies take the time that they take."""
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.timeout(0))
     ranks = {folder: rank for rank, folder in enumerate(LONG_FIRST)}
     items.sort(key=lambda item: ranks.get("/".join(item.nodeid.split("/")[:2]), len(ranks)))
 
