@@ -125,8 +125,10 @@ $(VENV)/bin/pip:
 LOCKED := $(BIN)/pip install --quiet --require-hashes --no-deps
 define install
 	$(LOCKED) $(1)
-	$(LOCKED) -r locks/cpu.lock 2>/dev/null || \
-	  { echo "pip finds no CPU build of torch: installing PyPI's, with CUDA"; $(LOCKED) -r locks/cuda.lock; }
+	@echo "$(LOCKED) -r locks/cpu.lock"
+	@told=$$(mktemp); $(LOCKED) -r locks/cpu.lock 2>$$told || { grep ERROR $$told; \
+	  echo "that CPU build of torch is not to be had here: installing PyPI's, with CUDA"; \
+	  $(LOCKED) -r locks/cuda.lock; }; status=$$?; rm -f $$told; exit $$status
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 endef
 

@@ -77,3 +77,15 @@ def test_machine_code_of_changed_source_is_kept_elsewhere(tmp_path: Path) -> Non
     assert compiled_module._cache_directory(tmp_path) == before
     (tmp_path / "loop.py").write_text("from metatne.compiled import compiled  # changed")
     assert compiled_module._cache_directory(tmp_path) != before
+
+
+def test_where_nothing_can_be_kept_nobody_else_can_put_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numba unpickles what it finds there."""
+    monkeypatch.setattr(compiled_module, "user_cache_path", lambda name: Path("/proc") / name)
+    first, second = (compiled_module._cache_directory(tmp_path) for _ in range(2))
+    for directory in (first, second):
+        assert directory.stat().st_mode & 0o777 == 0o700
+        directory.rmdir()
+    assert first != second, "a name that can be told in advance"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,26 +123,84 @@ def test_a_failure_leaves_the_old_directory_and_no_rest(tmp_path: Path, is_there
 def test_whoever_looks_meanwhile_sees_the_old_or_the_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_exchange: bool
 ) -> None:
-    """At every rename; where names cannot be exchanged, the old one is whole under another."""
+    """Before and after each step; where names cannot be exchanged, under another name for one."""
     path = tmp_path / "model"
     path.mkdir()
     (path / "file").write_text("old")
-    seen = []
+    seen: list[bool] = []
 
-    def look(*arguments: object) -> object:
-        seen.append([file.read_text() for file in sorted(tmp_path.rglob("file"))])
-        return rename(*arguments)  # type: ignore[arg-type]
+    def look() -> None:
+        seen.append((path / "file").exists())
+        assert {file.read_text() for file in tmp_path.rglob("file")} & {"old", "new"}
 
-    rename = os.replace
-    monkeypatch.setattr(os, "replace", look)
-    if not can_exchange:
-        monkeypatch.setattr(storage, "_exchange", lambda first, second: False)
+    def watched(step: Callable[..., Any]) -> Callable[..., Any]:
+        def take(*arguments: Any) -> Any:
+            look()
+            try:
+                return step(*arguments)
+            finally:
+                look()
+
+        return take
+
+    exchange = storage._exchange if can_exchange else lambda first, second: False
+    monkeypatch.setattr(storage, "_exchange", watched(exchange))
+    monkeypatch.setattr(os, "replace", watched(os.replace))
     with new_directory(path, overwrite=True) as temporary:
         (temporary / "file").write_text("new")
     assert (path / "file").read_text() == "new"
     assert names(tmp_path) == ["model"]
-    assert seen
-    assert all("old" in texts for texts in seen)
+    assert seen.count(False) == (0 if can_exchange else 2), "after the first step of two"
+
+
+def test_without_exchange_a_failure_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "file").write_text("old")
+    monkeypatch.setattr(storage, "_exchange", lambda first, second: False)
+
+    def replace(source: Path, target: Path) -> None:
+        if ".writing-" in str(source):
+            raise OSError(errno.EIO, "Input/output error")
+        rename(source, target)
+
+    rename = os.replace
+    monkeypatch.setattr(os, "replace", replace)
+    with (
+        pytest.raises(WriteError, match="Input/output error; what was there before is unchanged"),
+        new_directory(path, overwrite=True) as temporary,
+    ):
+        (temporary / "file").write_text("new")
+    assert (path / "file").read_text() == "old"
+    assert names(tmp_path) == ["model"]
+
+
+def test_what_a_killed_writer_moved_aside_comes_back(tmp_path: Path) -> None:
+    path, aside = tmp_path / "model", tmp_path / ".model.replaced-0123456789abcdef"
+    for name in ("old", "older"):
+        aside.mkdir()
+        (aside / name).touch()
+        with pytest.raises(RuntimeError, match="power cut"):
+            fail_at_directory(path, overwrite=True)
+        assert names(tmp_path) == ["model"]
+        assert names(path) == ["old"], "what has the name already stays"
+
+
+def test_on_a_disk_without_locks_work_goes_on_and_nothing_is_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    monkeypatch.setattr(storage, "MIN_AGE_SECONDS", -1.0)
+    with own_directory(tmp_path / "training"):
+        pass
+    file = tmp_path / "file"
+    with new_file(file) as living, new_file(file):
+        assert living.exists(), "it may be somebody's"
 
 
 def test_of_two_writers_the_later_is_refused(tmp_path: Path) -> None:

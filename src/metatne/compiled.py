@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import inspect
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +34,9 @@ def _cache_directory(package: Path) -> Path:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError:
-        return Path(tempfile.gettempdir()) / f"metatne-compiled-{name}"
+        # Numba unpickles what it finds, so never a name that somebody else could have taken.
+        directory = Path(tempfile.mkdtemp(prefix="metatne-compiled-"))
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return directory
 
 

@@ -13,7 +13,6 @@ import os
 import re
 import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -28,11 +27,12 @@ T = TypeVar("T")
 Identity = tuple[int, int]
 """Of a directory: its device and its number there."""
 
-_MARK = ".writing-"
+_MARK, _ASIDE = ".writing-", ".replaced-"
 MIN_AGE_SECONDS = 5.0
 """Of what may be a leftover: between its making and its lock a temporary looks like one."""
 
-_AT_WORKING_DIRECTORY, _RENAME_EXCHANGE = -100, 2  # of Linux, <fcntl.h> and <linux/fs.h>
+_AT_WORKING_DIRECTORY = -100  # of Linux, <fcntl.h>
+_EXCHANGE = 2  # RENAME_EXCHANGE of Linux, <linux/fs.h>, and RENAME_SWAP of macOS, <stdio.h>
 
 
 @contextmanager
@@ -50,9 +50,9 @@ def new_file(path: Path) -> Iterator[Path]:
 def new_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A temporary directory beside `path` that takes its place when the block ends well.
 
-    With `overwrite` the two are exchanged at one moment where the system can do that (Linux, on
-    most disks). Elsewhere the old one is moved aside first and deleted last: a kill in
-    between leaves it whole, under a temporary name.
+    With `overwrite` the two are exchanged at one moment where the system can do that (Linux and
+    macOS, on most disks). Elsewhere the old one is moved aside first and deleted last: a kill in
+    between leaves it whole, under another name, and the next to write there moves it back.
     """
     _check_new(path, overwrite=overwrite)
     with write_errors(path), _temporary(path, is_directory=True) as temporary:
@@ -73,7 +73,8 @@ def own_directory(path: Path) -> Iterator[None]:
     try:
         opened = os.fstat(descriptor)
         # Without its name it is what another process has just ended with.
-        if not _try_lock(descriptor) or _identity(path) != (opened.st_dev, opened.st_ino):
+        is_taken = _try_lock(descriptor) is False
+        if is_taken or _identity(path) != (opened.st_dev, opened.st_ino):
             raise OutputInUseError(
                 f"{path} is in use: another process trains into it; "
                 "wait until that has ended, or name another directory"
@@ -174,11 +175,8 @@ def _make_locked(path: Path, *, is_directory: bool) -> tuple[Path, int]:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Delete the temporaries of `path` whose writers are gone."""
-    pattern = rf"{re.escape(f'.{path.name}{_MARK}')}[0-9a-f]{{16}}{re.escape(path.suffix)}"
-    for entry in list(path.parent.iterdir()):
-        if not re.fullmatch(pattern, entry.name):
-            continue
+    """Delete the temporaries of `path` whose writers are gone; bring back what they moved aside."""
+    for entry in _named(path, _MARK, path.suffix):
         with suppress(OSError):  # of another user, or gone by now
             descriptor = os.open(entry, os.O_RDONLY)
             try:
@@ -187,6 +185,17 @@ def _remove_leftovers(path: Path) -> None:
                     _remove(entry)
             finally:
                 os.close(descriptor)
+    for entry in _named(path, _ASIDE):
+        if path.exists():
+            _remove(entry)
+        else:
+            entry.replace(path)
+
+
+def _named(path: Path, mark: str, ending: str = "") -> list[Path]:
+    """What lies beside `path` under names that were made from its own."""
+    pattern = rf"{re.escape(f'.{path.name}{mark}')}[0-9a-f]{{16}}{re.escape(ending)}"
+    return [entry for entry in path.parent.iterdir() if re.fullmatch(pattern, entry.name)]
 
 
 def _check_new(path: Path, *, overwrite: bool) -> None:
@@ -204,20 +213,31 @@ def _put(temporary: Path, path: Path, *, overwrite: bool) -> None:
     except OSError:  # of what has the name: a directory with something in it, a file, a link
         _check_new(path, overwrite=overwrite)  # somebody else may have been faster
         if not _exchange(temporary, path):
-            aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old."))
-            path.replace(aside / path.name)
-            temporary.replace(path)
-            shutil.rmtree(aside)
+            _replace_in_two_steps(temporary, path)
+
+
+def _replace_in_two_steps(temporary: Path, path: Path) -> None:
+    aside = path.with_name(f".{path.name}{_ASIDE}{secrets.token_hex(8)}")
+    path.replace(aside)
+    try:
+        temporary.replace(path)
+    except OSError:
+        with suppress(OSError):  # another writer may have brought it back
+            aside.replace(path)
+        raise
+    _remove(aside)
 
 
 def _exchange(first: Path, second: Path) -> bool:
     """Swap two names at one moment; False where the system cannot."""
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if rename is None:
-        return False
+    system = ctypes.CDLL(None, use_errno=True)
     names = (os.fsencode(first), os.fsencode(second))
     here = _AT_WORKING_DIRECTORY
-    return bool(rename(here, names[0], here, names[1], _RENAME_EXCHANGE) == 0)
+    if hasattr(system, "renameat2"):
+        return bool(system.renameat2(here, names[0], here, names[1], _EXCHANGE) == 0)
+    if hasattr(system, "renamex_np"):
+        return bool(system.renamex_np(*names, _EXCHANGE) == 0)
+    return False
 
 
 def _remove(path: Path) -> None:
@@ -227,12 +247,17 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _try_lock(descriptor: int) -> bool:
-    """Whether nobody else has this locked; then it is ours until it is closed."""
+def _try_lock(descriptor: int) -> bool | None:
+    """Whether nobody else has this locked; then it is ours until it is closed.
+
+    None where nobody can know, since the disk has no locks (some of NFS, some of Lustre).
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return False
+    except OSError:
+        return None
     return True
 
 

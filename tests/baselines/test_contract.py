@@ -44,7 +44,7 @@ QUICK: dict[str, dict[str, Any]] = {
         "feature_walks": 5,
     },
     "ridge": {"num_steps": 10},
-    **dict.fromkeys(("metatne", *VARIANTS), SMALL),
+    **dict.fromkeys(("metatne", "metatne-paper", *VARIANTS), SMALL),
 }
 SHOTS = {"positives": 4, "negatives": 6}
 MAY_BE_AT_CHANCE = ("degree", "unlabelled", "v4")

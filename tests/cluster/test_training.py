@@ -31,26 +31,30 @@ from metatne.cluster.training import fit_on_ray
 pytestmark = pytest.mark.usefixtures("ray_of_two")
 
 
-def test_stopped_resumed_and_killed_a_training_ends_as_in_one_process(
+@pytest.mark.parametrize("is_stopped", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_training_that_loses_a_worker_ends_as_in_one_process(
     run: Run,  # noqa: F811
     town: Town,  # noqa: F811
     tmp_path: Path,
+    is_stopped: bool,
 ) -> None:
-    """The command is stopped by Ctrl-C once, and then loses a worker."""
+    """And so does one that was stopped by Ctrl-C before."""
     slow = {"tasks_per_step": 32, "pairs_per_step": 2048, "num_steps": 150, "validate_every": 25}
     command = ["train", town.graph, *settings(**slow, spectral_scale=0.0)]
     together = [*command, "--out", "together", "--engine", "ray", "--workers", 2]
     logs = {name: tmp_path / name for name in ("first", "second")}
-
-    with when(lambda: steps_of(logs["first"]), press_control_c):
-        stopped = run(*together, "--log-dir", logs["first"])
-    assert stopped.code == 1, stopped.err
-    assert "stopped; the training is kept in together.unfinished" in stopped.err
     checkpoint = tmp_path / "together.unfinished" / "checkpoint.safetensors"
-    assert list(checkpoint.parent.iterdir()) == [checkpoint]
+
+    if is_stopped:
+        with when(lambda: steps_of(logs["first"]), press_control_c):
+            stopped = run(*together, "--log-dir", logs["first"])
+        assert stopped.code == 1, stopped.err
+        assert "stopped; the training is kept in together.unfinished" in stopped.err
+        assert list(checkpoint.parent.iterdir()) == [checkpoint]
+        together.append("--resume")
 
     with when(lambda: steps_of(logs["second"]), kill_a_worker):
-        finished = run(*together, "--resume", "--log-dir", logs["second"])
+        finished = run(*together, "--log-dir", logs["second"])
     assert finished.code == 0, finished.err
     assert finished.err.count("a worker died; all go on from the last checkpoint") == 1
     assert "workers: 2" in finished.err

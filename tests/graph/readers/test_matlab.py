@@ -57,6 +57,7 @@ def test_labels_are_optional_and_weights_are_kept(tmp_path: Path) -> None:
         ({"network": np.ones((2, 2, 2))}, "no real matrix"),
         ({"network": "text"}, "no matrix of numbers"),
         ({"network": np.ones((2, 3))}, "must be square"),
+        ({"network": np.ones((0, 0))}, "no real matrix"),
     ],
 )
 def test_variables_that_cannot_be(tmp_path: Path, variables: Any, message: str) -> None:

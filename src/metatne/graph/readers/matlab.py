@@ -132,7 +132,8 @@ def _matrix(
     flag = struct.unpack_from(f"{order}I", flags)[0]
     shape = tuple(np.frombuffer(dims, f"{order}i4").tolist()) if len(dims) == 8 else ()
     array_class = flag & 0xFF
-    if len(shape) != 2 or min(shape) < 0 or flag & COMPLEX_FLAG:
+    # With no rows there may be billions of columns, each of them a label.
+    if len(shape) != 2 or min(shape) < 1 or flag & COMPLEX_FLAG:
         raise _DamagedError(f"{name!r}, which is no real matrix")
     if array_class != SPARSE and array_class not in DENSE:
         raise _DamagedError(f"{name!r}, which is no matrix of numbers")
