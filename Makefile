@@ -68,7 +68,7 @@ soak:
 	$(MAKE) --no-print-directory fuzz
 	$(MAKE) --no-print-directory stress
 	$(MAKE) --no-print-directory long-run
-	$(BIN)/pytest -m slow tests/reliability
+	$(BIN)/pytest -m slow tests/reliability tests/test_quality.py
 
 FUZZ_SECONDS ?= 660
 SOAK_SECONDS ?= 1800
@@ -122,7 +122,8 @@ $(VENV)/bin/pip:
 
 # Every package by version and SHA-256 (locks/), nothing besides; then ours, built with what is there.
 # torch is the CPU build where pip can find it (an index or --find-links), and else PyPI's for CUDA.
-LOCKED := $(BIN)/pip install --quiet --require-hashes --no-deps
+# What is never imported need not be compiled, which would take pip most of a minute.
+LOCKED := $(BIN)/pip install --quiet --require-hashes --no-deps --no-compile
 define install
 	$(LOCKED) $(1)
 	@echo "$(LOCKED) -r locks/cpu.lock"

@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 
-ALLOWED_SHARE, ALLOWED_MIB, ALLOWED_HANDLES = 0.05, 16, 8
+ALLOWED_SHARE, ALLOWED_MIB, ALLOWED_HANDLES, ALLOWED_THREADS = 0.05, 16, 8, 8
 """What may come on top between the middle and the last third: allocators are not exact, and
 clients come and go."""
 
@@ -43,5 +43,10 @@ class Watch:
             found[f"{name}_most"] = round(max(values), 1)
         allowed = (1 + ALLOWED_SHARE) * found["mib_middle"] + ALLOWED_MIB
         more_handles = found["handles_last"] - found["handles_middle"]
-        found["is_flat"] = found["mib_last"] <= allowed and more_handles <= ALLOWED_HANDLES
+        more_threads = found["threads_last"] - found["threads_middle"]
+        found["is_flat"] = (
+            found["mib_last"] <= allowed
+            and more_handles <= ALLOWED_HANDLES
+            and more_threads <= ALLOWED_THREADS
+        )
         return found

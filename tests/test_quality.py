@@ -110,7 +110,7 @@ def test_scores_that_are_a_controls_own_do_not_beat_it() -> None:
 
 
 def test_a_lead_that_may_be_chance_is_none() -> None:
-    control = Control("degree", auc=0.5, gain=0.1, error=0.04)
+    control = Control("degree", 10, auc=0.5, gain=0.1, error=0.04)
     assert control.is_beaten
     for unsure in (replace(control, error=0.06), replace(control, gain=-0.1)):
         assert not unsure.is_beaten
@@ -123,3 +123,25 @@ def test_walks_that_cost_too_much_are_left_out(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("metatne.quality.MAX_VISITS", 9 * graph.num_nodes)  # of nine tasks
     quality = measure_quality(tasks.is_positive.astype(np.float64), tasks, graph, split)
     assert [control.name for control in quality.controls][-1] == "holding no known label"
+    assert "PageRank was not tried" in quality.verdict()
+    monkeypatch.setattr("metatne.quality.MAX_VISITS", 12 * graph.num_nodes)
+    quality = measure_quality(tasks.is_positive.astype(np.float64), tasks, graph, split)
+    assert [control.num_tasks for control in quality.controls] == [50, 50, 50, 12]
+    assert "PageRank was not tried" not in quality.verdict()
+
+
+def test_what_is_told_is_of_the_tasks_that_both_have() -> None:
+    """And a header that has no controls, or says less of them, is no model's."""
+    walks = Control("personalised PageRank", 12, auc=0.75, gain=0.05, error=0.02)
+    quality = Quality(0.71, 200, 4, (walks,))
+    assert "AUC 0.800, personalised PageRank 0.750, on 12 tasks of 4 labels" in quality.verdict()
+    told = quality.to_json()
+    assert Quality.from_json(told) == quality
+    of_before = told | {
+        "controls": [
+            {k: v for k, v in walks_of.items() if k != "num_tasks"} for walks_of in told["controls"]
+        ]
+    }
+    assert Quality.from_json(of_before).controls[0].num_tasks == 200
+    with pytest.raises(TypeError, match="no controls"):
+        Quality.from_json(told | {"controls": []})

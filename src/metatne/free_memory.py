@@ -7,6 +7,8 @@ from pathlib import Path
 
 import psutil
 
+from metatne.errors import OutOfMemoryError
+
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
 
@@ -28,6 +30,16 @@ def unpack_limit(packed_bytes: int) -> int:
     available = available_memory()
     asked = max(ALWAYS_TAKEN * available, PLAUSIBLE * packed_bytes)
     return int(min(asked, EVER_TAKEN * available))
+
+
+def check_room(source: object, num_bytes: int) -> None:
+    """Refuse to make of a source what does not fit; bytes in a file become many in memory."""
+    if num_bytes > (available := available_memory()):
+        raise OutOfMemoryError(
+            f"{source}: what is in it takes about {format_bytes(num_bytes)}, and "
+            f"{format_bytes(available)} are free: it is too large for this machine, "
+            "or was made to look so"
+        )
 
 
 def _left_in_cgroups() -> Iterator[int]:

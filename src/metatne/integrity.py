@@ -35,6 +35,14 @@ def file_checksum(path: Path) -> str:
     return found.hexdigest()
 
 
+def parse_json(text: str | bytes) -> Any:
+    """What is written; ValueError for what is no JSON, and for what is nested without end."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
 def sealed(value: Mapping[str, Any]) -> dict[str, Any]:
     """The value with a checksum of itself, which comes first."""
     return {SEAL: _checksum_of(value), **value}

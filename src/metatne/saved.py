@@ -8,7 +8,6 @@ refused, with the file named.
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +27,7 @@ from metatne.evidence.storage import from_tensors, to_tensors
 from metatne.graph.disk import map_ids, write_ids
 from metatne.graph.node_ids import NodeIds
 from metatne.graph.source import GraphSource
-from metatne.integrity import SEAL, is_whole, sealed
+from metatne.integrity import SEAL, is_whole, parse_json, sealed
 from metatne.model import MetaTNENetwork
 from metatne.quality import Quality
 from metatne.storage import new_directory, read_steadily, write_json
@@ -218,7 +217,7 @@ def _read_header(path: Path) -> dict[str, Any]:
     check_is_model(path)
     file = path / HEADER
     try:
-        header = json.loads(file.read_text(encoding="utf-8"))
+        header = parse_json(file.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         raise _broken(file, f"it cannot be read as JSON ({error})") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+from watching import Watch
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -21,6 +24,14 @@ def run(command: str, out: Path, *options: object) -> dict[str, Any]:
     assert done.returncode == 0, done.stdout[-3_000:] + done.stderr[-3_000:]
     figures: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     return figures
+
+
+@pytest.mark.parametrize("what", ["mib", "handles", "threads"])
+def test_what_grows_is_not_flat(what: str) -> None:
+    """Nor is it because of what else stays; that in the beginning it grew is forgiven."""
+    seen: dict[str, Any] = {name: [50, *[100] * 20] for name in ("mib", "handles", "threads")}
+    assert Watch(**seen).figures()["is_flat"]
+    assert not Watch(**seen | {what: list(range(50, 155, 5))}).figures()["is_flat"]
 
 
 def test_a_service_under_stress(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from metatne.errors import GraphError, OutputExistsError
+from metatne.graph.disk import map_ids
 from metatne.graph.labels import Labels
 from metatne.graph.node_ids import NodeIds
 from metatne.graph.store import Graph
@@ -151,9 +152,10 @@ def test_what_is_no_saved_graph(tmp_path: Path) -> None:
     (tmp_path / "graph.json").write_text("[]")
     with pytest.raises(GraphError, match="not the header of a saved graph"):
         Graph.open(tmp_path)
-    (tmp_path / "graph.json").write_text("{")
-    with pytest.raises(GraphError, match="cannot be read as JSON"):
-        Graph.open(tmp_path)
+    for text in ("{", "[" * 100_000):
+        (tmp_path / "graph.json").write_text(text)
+        with pytest.raises(GraphError, match="cannot be read as JSON"):
+            Graph.open(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["indices.npy", "ids.arrow", "holds_nodes.npy", "weights.npy"])
@@ -247,12 +249,30 @@ def replace_file(saved: Path, name: str, array: Any) -> None:
         ("indices.npy", np.zeros((6, 1), np.int32), "expected one dimension"),
         ("indptr.npy", np.zeros(4, np.int64), "it has 4 values, expected 5"),
         ("weights.npy", np.zeros(5, np.float32), "it has 5 values, expected 6"),
-        ("indptr.npy", np.array([0, 1, 1, 1, 2]), "from 0 to the number of entries, 6"),
+        ("indptr.npy", np.array([0, 1, 1, 1, 2]), r"indptr\.npy .* cut indices\.npy into rows"),
+        ("indptr.npy", np.array([0, 9, 1, 1, 6]), r"indptr\.npy .* cut indices\.npy into rows"),
+        ("indices.npy", np.array([1, 0, 2, 1, 3, 4], np.int32), "expected nodes from 0 to 3"),
+        ("indices.npy", np.array([1, 0, 2, 1, 3, -1], np.int32), "expected nodes from 0 to 3"),
+        ("holds_nodes.npy", np.array([0, 2**31 - 1, 2], np.int32), "expected nodes from 0 to 3"),
+        ("id_order.npy", np.array([0, 1, 2, 4]), "expected nodes from 0 to 3"),
     ],
 )
 def test_arrays_of_the_wrong_kind(saved: Path, name: str, array: Any, message: str) -> None:
     replace_file(saved, name, array)
     with pytest.raises(GraphError, match=message):
+        Graph.open(saved)
+
+
+def test_ids_that_lead_out_of_their_text(saved: Path) -> None:
+    data = bytearray((saved / "ids.arrow").read_bytes())
+    _, bounds, _ = map_ids(saved / "ids.arrow").buffers()
+    place = data.index(bytes(bounds[8:24]))  # where the first id ends
+    data[place : place + 8] = (2**40).to_bytes(8, "little")
+    (saved / "ids.arrow").write_bytes(data)
+    files = json.loads((saved / "graph.json").read_text())["files"]
+    files["ids.arrow"]["checksum"] = file_checksum(saved / "ids.arrow")
+    change_header(saved, files=files)
+    with pytest.raises(GraphError, match=r"ids\.arrow is damaged: it cannot be read as Arrow"):
         Graph.open(saved)
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import gzip
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -128,6 +130,32 @@ def test_edges_that_go_by_in_blocks_stop_while_there_is_memory(
     monkeypatch.setattr(plain_lines, "available_memory", lambda: 50_000)
     with pytest.raises(OutOfMemoryError, match="the edges read so far take"):
         read_graph(path)
+
+
+def labels_that_grow() -> dict[str, bytes]:
+    return {"edges.csv": b"1 2\n", "labels.csv.gz": gzip.compress(b"1 2\n" * 150_000)}
+
+
+def matrix_that_grows() -> dict[str, bytes]:
+    return {"graph.mat": seeds.mat(do_compression=True, network=np.ones((600, 600), np.int8))}
+
+
+def xml_that_grows() -> dict[str, bytes]:
+    whole = seeds.graphml()["whole"]
+    return {"graph.graphml.gz": gzip.compress(whole.replace(b"red", b"a;" * 300_000))}
+
+
+@pytest.mark.parametrize("files", [labels_that_grow, matrix_that_grows, xml_that_grows])
+def test_what_takes_more_apart_than_there_is_is_not_taken_apart(
+    files: Callable[[], dict[str, bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unpacked it would fit: its numbers and words would not."""
+    for name, data in files().items():
+        (tmp_path / name).write_bytes(data)
+    sources = [tmp_path / name for name in files()]
+    monkeypatch.setattr("metatne.free_memory.available_memory", lambda: 20 * MIB)
+    with pytest.raises(OutOfMemoryError, match=f"{sources[-1]}: what is in it takes about"):
+        read_graph(*sources)
 
 
 def test_what_may_unpack_depends_on_memory_and_on_the_file(monkeypatch: pytest.MonkeyPatch) -> None:

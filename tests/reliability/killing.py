@@ -5,7 +5,6 @@ The processes are forked from one that has imported everything, so a kill costs 
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import sys
@@ -42,7 +41,7 @@ def kill_at_random(
     for the second time, up to as long as it took in between: it then works on the next piece.
     What ends before is not killed.
     """
-    context = _context()
+    context = forking()
     ours, theirs = context.Pipe(duplex=False)
     victim = context.Process(target=_run, args=(work, theirs, *arguments))
     victim.start()
@@ -71,7 +70,7 @@ def run_to_the_end(work: Callable[..., None], *arguments: object) -> None:
 def run_side_by_side(*works: tuple[Any, ...]) -> None:
     """Run several at once, each of them a function and its arguments, to their ends."""
     processes = [
-        _context().Process(target=_run, args=(work, None, *arguments)) for work, *arguments in works
+        forking().Process(target=_run, args=(work, None, *arguments)) for work, *arguments in works
     ]
     for process in processes:
         process.start()
@@ -84,7 +83,7 @@ def run_side_by_side(*works: tuple[Any, ...]) -> None:
 @contextmanager
 def running(work: Callable[..., None], *arguments: object) -> Iterator[None]:
     """`work(say, *arguments)` from its first word on, beside the block, killed at its end."""
-    context = _context()
+    context = forking()
     ours, theirs = context.Pipe()
     process = context.Process(target=_run, args=(work, theirs, *arguments))
     process.start()
@@ -100,9 +99,9 @@ def running(work: Callable[..., None], *arguments: object) -> Iterator[None]:
         ours.close()
 
 
-def _context() -> ForkServerContext:
+def forking() -> ForkServerContext:
     """Processes that are forked from one which has imported the victims."""
-    context = multiprocessing.get_context("forkserver")
+    context = ForkServerContext()
     context.set_forkserver_preload(["reliability.victims"])
     # Python 3.11 does not hand on where to look for modules.
     with mock.patch.dict(os.environ, {"PYTHONPATH": os.pathsep.join(sys.path), WARM_UP: "1"}):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sized
 from pathlib import Path
 from typing import Any
@@ -30,16 +31,19 @@ def test_a_training_into_a_directory_that_another_trains_into(run: Run, town: To
     assert run("train", town.graph, "--out", "m", *settings()).code == 0
 
 
-def test_of_two_trainings_at_once_one_is_refused(tmp_path: Path, town: Town) -> None:
-    out, codes = tmp_path / "place" / "model", [tmp_path / "first", tmp_path / "second"]
-    works = [
-        (victims.train_or_be_refused, town.graph, out, settings(seed=seed), code)
-        for seed, code in enumerate(codes)
-    ]
-    run_side_by_side(*works)
-    assert sorted(code.read_text() for code in codes) == ["0", "2"]
-    assert MetaTNE.load(out).config.seed == [code.read_text() for code in codes].index("0")
-    assert [entry.name for entry in out.parent.iterdir()] == ["model"]
+def test_of_two_trainings_at_once_the_later_is_refused(run: Run, town: Town) -> None:
+    """Until the earlier is gone, be it by a kill."""
+    place = Path("place").absolute()
+    out, unfinished = place / "model", place / "model.unfinished"
+    later = ("train", town.graph, "--out", out, "--overwrite", *settings())
+    with running(victims.train, town.graph, out, settings(num_steps=10**6)):
+        while not unfinished.exists() or not list(unfinished.iterdir()):
+            time.sleep(0.05)
+        refused = run(*later)
+        assert refused.code == 2
+        assert "model.unfinished is in use: another process trains into it" in refused.err
+    assert run(*later).code == 0
+    assert [entry.name for entry in place.iterdir()] == ["model"]
 
 
 def test_two_writers_of_one_file_of_results(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import time
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 
 from cli.conftest import Town, town, write_town
 from cli.running import settings
+from metatne.errors import RunError
 from metatne.estimator import MetaTNE
 from metatne.evaluation.results import KEY, MEASURED, ResultsFile
-from metatne.evaluation.runner import evaluate
+from metatne.evaluation.runner import MAX_RESTARTS, evaluate
 from metatne.graph.store import Graph
 from metatne.saved import WEIGHTS
 from metatne.service.project_database import ProjectDatabase
@@ -22,7 +24,7 @@ from metatne.service.projects import ProjectStore
 from metatne.training.checkpoint import restore_checkpoint
 from reliability import victims
 from reliability.figures import record
-from reliability.killing import kill_at_random, run_to_the_end
+from reliability.killing import forking, kill_at_random, run_to_the_end
 
 __all__ = ["town"]
 
@@ -79,13 +81,15 @@ def import_once(say: victims.Say, edges: Path, labels: Path, out: Path) -> None:
 @kills(2)
 def test_training(kills: int, tmp_path: Path, town: Town) -> None:
     """Killed, resumed, killed again …: every model at the end is that of an unbroken run."""
-    options = settings(num_steps=30, spectral_scale=0.0, structural_rate=0.05, decay_period=20)
+    same = {"num_steps": 30, "spectral_scale": 0.0, "structural_rate": 0.05, "decay_period": 20}
     unbroken, out = tmp_path / "unbroken", tmp_path / "place" / "model"
-    training = (victims.train, town.graph, out, options)
-    run_to_the_end(victims.train, town.graph, unbroken, options)
+    training = (victims.train, town.graph, out, settings(**same))
     begun = time.monotonic()
-    run_to_the_end(*training)  # a model that is then replaced
+    run_to_the_end(victims.train, town.graph, unbroken, settings(**same))
     took = time.monotonic() - begun
+    run_to_the_end(victims.train, town.graph, out, settings(**same, seed=7))  # then replaced
+    old, new = learned(out), learned(unbroken)
+    assert old[0] != new[0]
     assert MetaTNE.load(unbroken).best_step_ > 0, "what is compared has been learned"
     num_killed = num_resumed = num_ended = 0
     while num_killed < kills:
@@ -93,10 +97,11 @@ def test_training(kills: int, tmp_path: Path, town: Town) -> None:
         death = kill_at_random(*training, seed=num_killed + num_ended, within=took)
         num_killed += death.was_killed
         num_ended += not death.was_killed
-        assert learned(out) == learned(unbroken)
+        assert learned(out) == new or (learned(out) == old and not num_ended)
     let_time_pass(out.parent)
     run_to_the_end(*training)
-    assert learned(out) == learned(unbroken)
+    assert learned(out) == new
+    assert num_resumed or kills < STUDY, "none was killed between its beginning and its end"
     assert names(out.parent) == ["model"], "what killed trainings left is gone"
     keep("training", kills, resumed=num_resumed, ended_with_the_same_model=num_ended + 1)
 
@@ -125,7 +130,7 @@ def test_checkpointing(kills: int, tmp_path: Path) -> None:
 
 @kills(1)
 def test_evaluation_by_several_workers(kills: int, tmp_path: Path) -> None:
-    """The command is killed, or one of its workers; in the end each trial is there, once."""
+    """The command is killed; in the end each trial is there, once."""
     graph = tmp_path / "graph"
     victims.small_graph().save(graph)
     trials = range(1, 5 * kills + 6)
@@ -145,6 +150,43 @@ def test_evaluation_by_several_workers(kills: int, tmp_path: Path) -> None:
     lines = results.path.read_text().splitlines()
     assert len(lines) == len(trials), "none is there twice"
     keep("evaluation with two workers", kills, trials=len(lines))
+
+
+def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice, and what was done is not done again; a third time the command says so and ends."""
+    graph = tmp_path / "graph"
+    victims.small_graph().save(graph)
+    monkeypatch.setattr("multiprocessing.get_context", lambda method: forking())
+    results = ResultsFile(tmp_path / "results.jsonl")
+    killed: list[set[int | None]] = []
+
+    def kill_one_of_each_pool(row: dict[str, Any]) -> None:
+        pool = multiprocessing.active_children()
+        pids = {worker.pid for worker in pool}
+        if len(killed) < allowed and not any(pids & others for others in killed):
+            killed.append(pids)
+            pool[0].kill()
+
+    def run(last: int) -> None:
+        evaluate(
+            str(graph),
+            victims.TRIAL,
+            range(1, last),
+            results=results,
+            jobs=2,
+            on_result=kill_one_of_each_pool,
+        )
+
+    allowed = MAX_RESTARTS
+    run(100)
+    assert len(killed) == allowed
+    assert sorted(row["trial"] for row in results.rows()) == list(range(1, 100))
+    allowed += MAX_RESTARTS + 1
+    with pytest.raises(RunError, match=r"a worker process died 3 times .* are kept"):
+        run(300)
+    trials = [row["trial"] for row in results.rows()]
+    assert len(trials) >= 100 + MAX_RESTARTS, "what was done in between is kept"
+    assert len(set(trials)) == len(trials)
 
 
 def by_trial(results: ResultsFile) -> dict[int, dict[str, Any]]:

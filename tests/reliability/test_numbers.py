@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import SMALL
+from metatne import parallel
 from metatne.errors import ConfigError, TrainingError
 from metatne.estimator import MetaTNE
 from metatne.evidence.description import Description
@@ -207,8 +208,26 @@ def test_single_precision_is_as_good_as_double() -> None:
 def test_the_number_of_threads_does_not_change_a_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the default head; tests/training/test_trainer.py has the network's."""
     edges, labels = people()
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    model = MetaTNE(**EVIDENCE).fit(Graph.from_edges(edges, labels=labels))
-    scorers = [fitted("evidence").trained_.scorer, model.trained_.scorer]  # 1 thread, and 3
-    one, three = (to_tensors(scorer) for scorer in scorers if isinstance(scorer, EvidenceModel))
+    # So small that there is more than one for a thread each.
+    monkeypatch.setattr("metatne.spectral.ROWS_PER_PIECE", 20)
+    monkeypatch.setattr("metatne.graph.walk.LINKS_PER_PIECE", 50)
+    monkeypatch.setattr("metatne.evidence.model.NODES_PER_PIECE", 20)
+    pool_of, at_work = parallel._pool, set[int]()
+
+    def watched(threads: int) -> Any:
+        at_work.add(threads)
+        return pool_of(threads)
+
+    monkeypatch.setattr(parallel, "_pool", watched)
+    found = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        model = MetaTNE(**EVIDENCE).fit(Graph.from_edges(edges, labels=labels))
+        scorer = model.trained_.scorer
+        assert isinstance(scorer, EvidenceModel)
+        ranking = model.rank(positives=[1, 2, 3], negatives=[4, 5]).to_csv()
+        found.append((to_tensors(scorer), ranking))
+        assert at_work == (set() if threads == "1" else {3})
+    (one, of_one), (three, of_three) = found
     assert [name for name in one if not one[name].equal(three[name])] == []
+    assert of_one == of_three

@@ -162,18 +162,6 @@ def replace_again_and_again(say: Say, sources: Sequence[Path], out: Path) -> Non
         say(number)
 
 
-def train_or_be_refused(
-    say: Say, graph: Path, out: Path, settings: Sequence[str], outcome: Path
-) -> None:
-    """Train, and write down how that ended: 0, or the code of a refusal."""
-    code: Any = 0
-    try:
-        command("train", graph, "--out", out, *settings)
-    except SystemExit as ended:
-        code = ended.code
-    outcome.write_text(str(code))
-
-
 def write_projects(say: Say, folder: Path) -> None:
     """Change a label project in every way there is; say which version was acknowledged."""
     store = ProjectStore(ProjectDatabase(folder))

@@ -7,6 +7,7 @@ import logging
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,9 @@ from metatne.graph.datasets import DATASETS
 from metatne.graph.store import Graph
 from metatne.integrity import sealed
 from metatne.quality import Control, Quality
-from metatne.service.catalogue import Catalogue, load_served, unique_names
+from metatne.service import catalogue as catalogue_module
+from metatne.service.answers import Example
+from metatne.service.catalogue import Catalogue, load_served, unique_names, write_example
 from metatne.service.refusals import Refusal
 
 
@@ -109,12 +112,35 @@ def test_a_damaged_example_is_named(town_model: Path, tmp_path: Path, content: s
         load_served("town", path)
 
 
+def test_model_and_example_are_of_one_training(
+    town_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Replaced in between, they are read again."""
+    path, model = tmp_path / "town", MetaTNE.load(town_model)
+    shutil.copytree(town_model, path)
+    read_example = catalogue_module._read_example
+    num_read = 0
+
+    def replace_first(folder: Path, trained: Any) -> Any:
+        nonlocal num_read
+        num_read += 1
+        if num_read == 1:
+            model.save(folder, overwrite=True)
+            write_example(folder, Example(name="new", positives=[], negatives=[]))
+        return read_example(folder, trained)
+
+    monkeypatch.setattr(catalogue_module, "_read_example", replace_first)
+    served = load_served("town", path)
+    assert num_read == 2
+    assert served.example is not None
+
+
 def test_a_model_that_is_no_better_than_controls_is_told_of(
     town_model: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, logger="metatne.service")
     model = MetaTNE.load(town_model)
-    control = Control("degree", auc=0.5, gain=0.0, error=0.1)
+    control = Control("degree", 10, auc=0.5, gain=0.0, error=0.1)
     model.trained_ = replace(model.trained_, quality=Quality(0.5, 10, 2, (control,)))
     model.save(tmp_path / "town")
     facts = load_served("town", tmp_path / "town").facts()

@@ -229,9 +229,10 @@ def test_a_project_outlives_a_node_and_its_model(
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "＝1", "'=1"])
 def test_no_cell_is_run(text: str) -> None:
     assert safe_cell(text) == f"'{text}"
+    assert safe_cell(f"x;{text};") == f"x;'{text};", "where a semicolon parts cells"
 
 
-@given(st.text(alphabet="'=+-@\t\rab＝", max_size=6) | st.text(max_size=10))
+@given(st.text(alphabet="'=+-@\t\rab＝;", max_size=6) | st.text(max_size=10))
 def test_cells_go_round(text: str) -> None:
     assert read_cell(safe_cell(text)) == text
 

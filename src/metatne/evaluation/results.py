@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from metatne.errors import BadLine, FileFormatError
-from metatne.integrity import SEAL, is_whole, sealed
+from metatne.integrity import SEAL, is_whole, parse_json, sealed
 from metatne.storage import write_errors
 
 KEY = (
@@ -72,7 +72,7 @@ class ResultsFile:
     def _row(self, line: str) -> dict[str, Any] | tuple[str, str]:
         """The trial of a line, or what was expected and what was found."""
         try:
-            row: dict[str, Any] = json.loads(line)
+            row: dict[str, Any] = parse_json(line)
             missing = [key for key in self.needed if key not in row]
             first = next(iter(row))
         except (ValueError, TypeError, StopIteration):

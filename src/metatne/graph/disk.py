@@ -11,7 +11,6 @@ against its checksum, which takes as long as reading the files does; the header 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from metatne.errors import GraphError
-from metatne.integrity import SEAL, file_checksum, is_whole, sealed
+from metatne.integrity import SEAL, file_checksum, is_whole, parse_json, sealed
 from metatne.storage import new_directory, write_json
 
 FORMAT = "metatne-graph"
@@ -132,6 +131,7 @@ def open_parts(path: Path) -> Parts:
     _check_shapes(path, len(ids), arrays)
     if header["version"] == UNSEALED:  # which has no other checksums
         check_digests(path, files, digests(ids, arrays))
+    _check_ranges(path, len(ids), arrays)
     return Parts(ids, arrays, header)
 
 
@@ -152,7 +152,7 @@ def _read_header(path: Path) -> dict[str, Any]:
             "a saved graph is a directory that Graph.save or `metatne graph import` wrote"
         )
     try:
-        header = json.loads(header_path.read_text(encoding="utf-8"))
+        header = parse_json(header_path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         raise _broken(header_path, f"it cannot be read as JSON ({error})") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
@@ -209,6 +209,7 @@ def map_ids(file: Path) -> Any:
     try:
         table = pa.ipc.open_file(pa.memory_map(str(file), "r")).read_all()
         ids = table.column("id")
+        ids.validate(full=True)
     except (pa.ArrowException, OSError, KeyError) as error:
         raise _broken(file, f"it cannot be read as Arrow data ({error})") from error
     if ids.type not in (pa.int64(), pa.large_string()) or ids.num_chunks > 1:
@@ -228,6 +229,27 @@ def _check_shapes(path: Path, num_nodes: int, arrays: Arrays) -> None:
     for kind in ("unknown", "lacks"):
         if (f"{kind}_indptr" in arrays) != (f"{kind}_nodes" in arrays):
             raise _broken(path / f"{kind}_nodes.npy", f"it needs {kind}_indptr.npy and the reverse")
+
+
+def _check_ranges(path: Path, num_nodes: int, arrays: Arrays) -> None:
+    """Refuse numbers that lead out of an array: compiled loops and SciPy follow them unasked.
+
+    Checksums are no help against who writes a graph on purpose.
+    """
+    rows = {"indptr": "indices"} | {
+        f"{kind}_indptr": f"{kind}_nodes" for kind in ("holds", "unknown", "lacks")
+    }
+    for name, nodes in rows.items():
+        if name not in arrays:
+            continue
+        bounds = arrays[name]
+        ends = (bounds[0], bounds[-1]) if len(bounds) else None
+        if ends != (0, len(arrays[nodes])) or (bounds[1:] < bounds[:-1]).any():
+            raise _broken(path / f"{name}.npy", f"expected it to cut {nodes}.npy into rows")
+    for name in ("id_order", *rows.values()):
+        values = arrays.get(name)
+        if values is not None and len(values) and not 0 <= values.min() <= values.max() < num_nodes:
+            raise _broken(path / f"{name}.npy", f"expected nodes from 0 to {num_nodes - 1:,}")
 
 
 def _changed(file: Path) -> GraphError:

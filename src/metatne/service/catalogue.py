@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from pydantic import ValidationError
 from metatne.errors import GraphMismatchError, MetaTNEError, ModelFormatError, UnknownNodeError
 from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
-from metatne.integrity import is_whole, sealed
+from metatne.integrity import is_whole, parse_json, sealed
 from metatne.prediction.support import Support
 from metatne.saved import TrainedModel
 from metatne.service.answers import Example
@@ -22,7 +21,7 @@ from metatne.service.rankings import Ranking
 from metatne.service.refusals import Refusal
 from metatne.service.scoring import Question
 from metatne.service.served_model import ServedModel, nearest_model
-from metatne.storage import write_json
+from metatne.storage import read_steadily, write_json
 
 EXAMPLE = "example.json"
 """Beside a model: a novel label to begin with. It is no part of the model, which loads without."""
@@ -115,18 +114,24 @@ def load_served(
 
     `data_dir` is where data sets are, if not where they are by default.
     """
-    model = MetaTNE.load(path)
+    model, example = read_steadily(path, _read_model)
     if model.quality_ is not None and not model.quality_.is_better:
         _log.warning("model %r: %s", name, model.quality_.verdict())
     served = ServedModel(
         name=name,
         model=model,
         graph=_graph_of(name, model.trained_, graphs, data_dir),
-        example=_read_example(path, model.trained_),
+        example=example,
         search=NameSearch(model.trained_.node_ids.array),
     )
     _warm_up(served)
     return served
+
+
+def _read_model(path: Path) -> tuple[MetaTNE, Example | None]:
+    """What lies in a model's directory, all of it of one training."""
+    model = MetaTNE.load(path)
+    return model, _read_example(path, model.trained_)
 
 
 def _warm_up(served: ServedModel) -> None:
@@ -174,7 +179,7 @@ def _read_example(path: Path, trained: TrainedModel) -> Example | None:
     if not file.is_file():
         return None
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = parse_json(file.read_text(encoding="utf-8"))
         example = Example.model_validate(found, strict=True)
         is_of_before = set(found) == set(Example.model_fields)  # and has no checksum
         if not is_of_before and not is_whole(found):

@@ -13,7 +13,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from jaxtyping import Int64
 
-from metatne.service.plain_cells import DANGEROUS
+from metatne.service.plain_cells import DANGEROUS, SAFE
 from metatne.service.questions import RowFilter
 from metatne.service.rankings import Ranking
 
@@ -45,7 +45,7 @@ def _table(ranking: Ranking, rows: Int64[np.ndarray, " row"]) -> pa.Table:
 def _to_csv(table: pa.Table) -> bytes:
     nodes = table.column("node")
     if not pa.types.is_integer(nodes.type):  # a number is no formula, be it negative
-        safe = pc.replace_substring_regex(nodes, DANGEROUS, r"'\1")
+        safe = pc.replace_substring_regex(nodes, DANGEROUS, SAFE)
         table = table.set_column(table.column_names.index("node"), "node", safe)
     stream = io.BytesIO()
     pa_csv.write_csv(table, stream)

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from metatne.config import Config
 from metatne.errors import ConfigError, GraphMismatchError, ModelFormatError
-from metatne.integrity import checksum
+from metatne.integrity import checksum, parse_json
 from metatne.sampling.splits import LabelSplit
 from metatne.storage import new_file
 from metatne.training.trainer import Stopped, Trainer, TrainingState, Validation
@@ -103,7 +103,7 @@ def restore_checkpoint(path: Path, trainer: Trainer, fingerprint: str, split: La
             metadata = file.metadata() or {}
             text = metadata["checkpoint"]
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-        header = json.loads(text)
+        header = parse_json(text)
         # Of a version that is not this one, the version is what is told of.
         if header["version"] == FORMAT_VERSION and metadata["checksum"] != _checksum(text, tensors):
             raise ValueError("its content is not what was saved")

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from metatne.errors import LabelError
+from metatne.free_memory import check_room
 from metatne.graph.raw import RawEdges, RawLabels
 from metatne.graph.readers.delimited import WEIGHT
 from metatne.graph.readers.fields import integers_if_all_are
@@ -54,6 +55,10 @@ def read_graphml(
     )
 
 
+PART_BYTES = 80
+"""What an element, or a label in a list of some, takes once it is apart."""
+
+
 @dataclass
 class _Content:
     """What has been read so far."""
@@ -70,6 +75,7 @@ class _Content:
 
 def _parse(path: Path, label_attribute: str) -> _Content:
     data = read_bytes(path)
+    check_room(path, PART_BYTES * sum(map(data.count, (b"<", b",", b";", b"|"))))
     parser = expat.ParserCreate(namespace_separator=" ")
     handler = _Handler(path, parser, label_attribute)
     try:

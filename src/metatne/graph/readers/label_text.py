@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from metatne.errors import LabelError
+from metatne.free_memory import check_room
 from metatne.graph.raw import RawLabels
 from metatne.graph.readers.columns import LABEL_NAMES, LIST_NAMES, is_named_lists, is_named_pairs
 from metatne.graph.readers.comments import Comments
@@ -42,6 +43,9 @@ from metatne.graph.readers.label_states import (
 from metatne.graph.readers.text import BadLines, Text, load_text, quoted, wrong_file
 
 _Row = tuple[int, list[str]]
+
+ROW_BYTES, FIELD_BYTES = 150, 70
+"""What a line and a field of it take once they are apart."""
 
 
 def read_label_file(
@@ -75,6 +79,8 @@ def parse_labels(
     comments = _comments(text, delimiter)
     if notes is not None:
         notes.extend(comments.notes())
+    num_fields = sum(map(text.data.count, (b" ", b"\t", b",", b";", b"|")))
+    check_room(text.path, ROW_BYTES * text.data.count(b"\n") + FIELD_BYTES * num_fields)
     bad = BadLines(text.path)
     rows: list[_Row] = []
     for number, line in text.lines(comments):

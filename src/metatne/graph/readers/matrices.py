@@ -9,8 +9,12 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from metatne.errors import GraphError, LabelError
+from metatne.free_memory import check_room
 from metatne.graph.raw import HOLDS, UNKNOWN, RawEdges, RawLabels
 from metatne.graph.readers.label_states import wide_labels
+
+ENTRY_BYTES = 100
+"""What an entry takes while its row, its column and its mirror image are apart."""
 
 
 def edges_from_matrix(matrix: Any, *, source: str, weighted: bool | None = None) -> RawEdges:
@@ -19,6 +23,7 @@ def edges_from_matrix(matrix: Any, *, source: str, weighted: bool | None = None)
     Nodes are called 0 … n-1. Where all entries are 1 the graph has no weights.
     """
     _check_indices(matrix, source)
+    _check_size(matrix, source)
     entries: Any = sp.coo_array(matrix)
     if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
         raise GraphError(f"{source}: an adjacency matrix must be square, not {entries.shape}")
@@ -46,6 +51,12 @@ def _check_indices(matrix: Any, source: str) -> None:
             raise GraphError(f"{source}: the sparse matrix is damaged: {error}") from error
 
 
+def _check_size(matrix: Any, source: str) -> None:
+    """Refuse what does not fit apart: of a dense matrix an entry may have been a single byte."""
+    num_entries = matrix.nnz if hasattr(matrix, "nnz") else np.count_nonzero(matrix)
+    check_room(source, ENTRY_BYTES * int(num_entries))
+
+
 def labels_from_matrix(matrix: Any, *, source: str) -> RawLabels:
     """Labels from a (node, label) matrix of 0 and 1, with NaN for unknown.
 
@@ -65,6 +76,7 @@ def labels_from_matrix(matrix: Any, *, source: str) -> RawLabels:
             return _dense_labels(matrix, source)
         if matrix.dtype.kind not in "biuf":
             raise LabelError(f"{source}: labels must be numbers 0 and 1, not {matrix.dtype}")
+        _check_size(matrix, source)
         entries = sp.coo_array(matrix)
     if entries.dtype.kind not in "biuf" or (entries.data != 1).any():
         raise LabelError(f"{source}: the label matrix must hold 0 and 1 only")
