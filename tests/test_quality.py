@@ -33,7 +33,7 @@ NETWORK = SMALL | {"num_steps": 1, "validation_tasks": 60}
 
 
 def planted(seed: int) -> Graph:
-    return planted_graph(300, num_labels=12, num_communities=6, seed=seed).graph
+    return planted_graph(400, num_labels=20, num_communities=6, seed=seed).graph
 
 
 def with_random_labels(graph: Graph, seed: int) -> Graph:
