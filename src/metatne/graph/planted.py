@@ -51,6 +51,7 @@ def planted_graph(
     communities_per_label: int = 2,
     label_noise: float = 0.1,
     weighted: bool = False,
+    name: str = "planted",
     seed: int,
 ) -> Planted:
     """A graph with planted communities and labels; the same arguments give the same graph.
@@ -60,7 +61,7 @@ def planted_graph(
     degrees a tail of exponent 3. `overlap` is the mean number of communities a node is in
     beside its home; `mixing` the share of edges drawn among all nodes. `label_noise` is the
     share of members that lack the label; about as many nodes hold it by chance instead.
-    With `weighted`, edges within a community weigh more on average. Every node has an edge.
+    `name` is the graph's. With `weighted`, edges within a community weigh more on average. Every node has an edge.
     """
     num_communities = max(num_labels, 1) if num_communities is None else num_communities
     _check(num_nodes, num_labels, num_communities, communities_per_label, mean_degree)
@@ -90,7 +91,7 @@ def planted_graph(
         nodes=pa.array(np.arange(num_nodes)),
     )
     del low, high, is_within, urn  # at 100 million edges this is memory that the builder needs
-    return Planted(build_graph(edges, labels, name="planted"), memberships, label_communities)
+    return Planted(build_graph(edges, labels, name=name), memberships, label_communities)
 
 
 @dataclass(frozen=True)
