@@ -61,7 +61,7 @@ def planted_graph(
     degrees a tail of exponent 3. `overlap` is the mean number of communities a node is in
     beside its home; `mixing` the share of edges drawn among all nodes. `label_noise` is the
     share of members that lack the label; about as many nodes hold it by chance instead.
-    `name` is the graph's. With `weighted`, edges within a community weigh more on average. Every node has an edge.
+    With `weighted`, edges within a community weigh more on average. Every node has an edge.
     """
     num_communities = max(num_labels, 1) if num_communities is None else num_communities
     _check(num_nodes, num_labels, num_communities, communities_per_label, mean_degree)
