@@ -65,16 +65,17 @@ export interface Row {
   probability: number;
   low: number | null;
   high: number | null;
-  holds: boolean | null;
+  holds: boolean;
   labels: Label[];
 }
 
 export interface Ranking {
   rows: Row[];
   num_ranked: number;
-  num_holding: number | null;
+  num_all: number;
+  num_holding: number;
   prior: number | null;
-  threshold: number | null;
+  threshold: number;
   weak_negatives: Id[];
   seconds: number;
 }

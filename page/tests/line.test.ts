@@ -10,7 +10,7 @@ const rowsOf = (probabilities: number[]): Row[] =>
     probability,
     low: null,
     high: null,
-    holds: null,
+    holds: false,
     labels: [],
   }));
 const rows = rowsOf([0.9, 0.6, 0.2]);

@@ -116,11 +116,15 @@ class Client:
         top: int = 50,
         offset: int = 0,
         prior: float | None = None,
+        threshold: float | None = None,
         filter: dict[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> RankAnswer:
-        """The nodes by how likely they hold the label; `progress` is told done and total."""
-        body = _table(positives, negatives, prior, candidates, top, offset, filter)
+        """The nodes by how likely they hold the label; `progress` is told done and total.
+
+        With a `threshold` that probability decides which hold it, and not the model.
+        """
+        body = _table(positives, negatives, prior, threshold, candidates, top, offset, filter)
         place = f"/models/{_part(model)}/rank"
         if progress is None:
             return self._post(RankAnswer, place, body)
@@ -197,11 +201,12 @@ class Client:
         top: int | None = None,
         offset: int = 0,
         prior: float | None = None,
+        threshold: float | None = None,
         filter: dict[str, Any] | None = None,
         format: Literal["csv", "parquet", "json"] = "csv",
     ) -> bytes:
         """The rows that `rank` has, all of them unless `top` is given, as the bytes of a file."""
-        body = _table(positives, negatives, prior, candidates, top, offset, filter)
+        body = _table(positives, negatives, prior, threshold, candidates, top, offset, filter)
         place = f"/models/{_part(model)}/export"
         return self._send("POST", place, json=body, params={"format": format}).content
 
@@ -328,12 +333,14 @@ def _table(
     positives: Nodes,
     negatives: Nodes,
     prior: float | None,
+    threshold: float | None,
     candidates: Nodes | None,
     top: int | None,
     offset: int,
     filter: dict[str, Any] | None,
 ) -> dict[str, Any]:
     return _examples(positives, negatives, prior) | {
+        "threshold": threshold,
         "candidates": None if candidates is None else list(candidates),
         "top": top,
         "offset": offset,

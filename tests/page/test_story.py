@@ -153,6 +153,21 @@ def test_line_is_moved_by_value_and_by_row(desk: Desk) -> None:
     expect(handle).not_to_have_attribute("aria-valuenow", "0.95")
 
 
+@pytest.mark.parametrize("base_url", ["fake"], indirect=True)
+def test_rows_are_decided_as_the_service_decides(desk: Desk) -> None:
+    """Nodes that nobody annotated have a line of their own: the page does not judge by one."""
+    handle = desk.page.get_by_role("slider", name="Decision line, row by row")
+    line = float(handle.get_attribute("aria-valuenow") or "nan")
+    shown = desk.page.evaluate(
+        """() => [...document.querySelectorAll(".ranked-row")].map((row) => [
+          Number(row.querySelectorAll("td.number")[1].firstChild.textContent),
+          row.querySelector(".bar.above") !== null])"""
+    )
+    assert any(probability > line and not is_above for probability, is_above in shown)
+    assert not any(probability < line and is_above for probability, is_above in shown)
+    expect(desk.page.locator(".line-band")).to_contain_text("a line of their own")
+
+
 def test_prior_and_filter_and_pages(desk: Desk) -> None:
     first = desk.page.locator(".ranked-row .number").nth(1).inner_text()
     desk.page.get_by_label("How many of all nodes hold it?").fill("40")

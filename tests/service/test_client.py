@@ -80,6 +80,7 @@ def test_a_file_has_the_rows_of_the_ranking(client: Client) -> None:
         "positives": HOLDS,
         "negatives": LACKS,
         "prior": 0.2,
+        "threshold": 0.4,
         "candidates": [f"person {n}" for n in range(100, 200)],
         "filter": {"annotated": True},
         "offset": 3,
@@ -89,6 +90,7 @@ def test_a_file_has_the_rows_of_the_ranking(client: Client) -> None:
     lines = list(csv.DictReader(io.StringIO(client.export("town", **asked).decode())))
     assert [line["node"] for line in lines] == [row.node for row in rows]
     assert [int(line["rank"]) for line in lines] == [row.rank for row in rows]
+    assert [line["holds"] == "true" for line in lines] == [row.probability >= 0.4 for row in rows]
     assert len(client.export("town", positives=HOLDS).splitlines()) == 1 + NUM_PEOPLE - len(HOLDS)
 
 

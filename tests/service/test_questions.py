@@ -61,6 +61,24 @@ def test_rows_are_those_of_the_library(http: httpx.Client, town: ServedModel) ->
     assert ((known["probability"] >= line) == known["holds"]).all()
 
 
+def test_a_line_that_was_moved_decides(http: httpx.Client) -> None:
+    own = ask(http, f"{TOWN}/rank", top=EVERYONE)
+    line = own["rows"][40]["probability"]  # a row on the line is above it
+    expected = [row["probability"] >= line for row in own["rows"]]
+    assert [row["holds"] for row in own["rows"]] != expected
+    moved = ask(http, f"{TOWN}/rank", top=EVERYONE, threshold=line)
+    assert [row["holds"] for row in moved["rows"]] == expected
+    assert moved["num_holding"] == 41
+    assert moved["threshold"] == own["threshold"]
+    assert ask(http, f"{TOWN}/rank", top=1, threshold=line)["num_holding"] == 41
+    file = http.post(f"{TOWN}/export?format=json", json=EXAMPLES | {"threshold": line})
+    assert [row["holds"] for row in file.json()] == expected
+    assert error_of(http.post(f"{TOWN}/rank", json=EXAMPLES | {"threshold": 1.5}))[1:] == (
+        "bad_request",
+        "threshold",
+    )
+
+
 def test_pages_put_together_are_the_table(http: httpx.Client) -> None:
     whole = ask(http, f"{TOWN}/rank", top=EVERYONE)["rows"]
     pages = [ask(http, f"{TOWN}/rank", top=100, offset=start)["rows"] for start in (0, 100, 200)]

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { askFile } from "../api";
-import { model, question } from "../desk";
+import { draft, model, question } from "../desk";
 import { count } from "../logic/numbers";
 import { say } from "../notice";
 import { filter, isFiltered, ranking } from "../ranking";
@@ -37,6 +37,7 @@ export function Export() {
     const wanted = Math.floor(Number(top));
     const body = {
       ...question.value,
+      threshold: draft.value.threshold,
       filter: isFiltered.value ? filter.value : null,
       top: top !== "" && wanted > 0 ? Math.min(wanted, total) : total,
     };

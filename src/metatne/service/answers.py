@@ -119,7 +119,11 @@ class RankAnswer(Answer):
     num_holding: int
     prior: float | None
     threshold: float
-    """The probability from which on most nodes are taken to hold the label."""
+    """The probability from which on the model takes most nodes to hold the label.
+
+    Nodes that nobody annotated have another line: a row's `holds` says what was decided. It is the
+    model's own, whatever threshold was asked for.
+    """
 
     weak_negatives: list[NodeId]
     seconds: float

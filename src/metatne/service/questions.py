@@ -62,6 +62,7 @@ OtherSupports = Annotated[Supports, AfterValidator(_few_in_all)]
 
 StoredSupports = Annotated[Nodes, Field(max_length=MAX_SUPPORTS)]
 Prior = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Version = Annotated[StrictInt, Field(ge=1, le=INT64_END)]
 
 
@@ -123,6 +124,10 @@ class TableQuestion(PriorExamples):
     candidates: Annotated[
         Annotated[Nodes, Field(max_length=MAX_CANDIDATES)] | None,
         Field(description="Rank these nodes only; all that are no examples if null."),
+    ] = None
+    threshold: Annotated[
+        Share | None,
+        Field(description="Nodes of at least this probability hold it; the model decides if null."),
     ] = None
     offset: Annotated[StrictInt, Field(ge=0, le=INT64_END, description="Rows to pass over.")] = 0
     filter: RowFilter | None = None
@@ -192,7 +197,6 @@ class EgoQuestion(Body):
 
 Name = Annotated[StrictStr, Field(min_length=1, max_length=MAX_NAME_LENGTH)]
 Notes = Annotated[StrictStr, Field(max_length=MAX_NOTES_LENGTH)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class ProjectContent(BaseModel):
