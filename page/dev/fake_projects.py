@@ -29,6 +29,7 @@ class FakeProjects:
             now = _now()
             project = {
                 "id": f"p{len(self.projects) + 1}",
+                "graph": content["graph"],
                 "contents": [_content(content)],
                 "at": 0,
                 "version": 1,
@@ -115,7 +116,9 @@ def _keep(project: JSON, what: str) -> JSON:
 
 
 def _shown(project: JSON) -> JSON:
-    plain = {key: project[key] for key in ("id", "version", "created", "changed", "deleted")}
+    plain = {
+        key: project[key] for key in ("id", "graph", "version", "created", "changed", "deleted")
+    }
     at, contents = project["at"], project["contents"]
     can = {"can_undo": at > 0, "can_redo": at < len(contents) - 1}
     return plain | contents[at] | can

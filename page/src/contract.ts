@@ -15,6 +15,7 @@ export interface Example {
 export interface Model {
   name: string;
   graph: string;
+  fingerprint: string;
   num_nodes: number;
   num_known_labels: number;
   head: string;
@@ -125,10 +126,16 @@ export interface Ego {
 }
 export type EgoRole = "asked" | "positive" | "negative" | "neighbour";
 
+export interface MarkedGraph {
+  name: string;
+  fingerprint: string;
+}
+
 export interface Project {
-  id: string | number;
+  id: string;
   name: string;
   model: string;
+  graph: MarkedGraph | null;
   positives: Id[];
   negatives: Id[];
   notes: string;

@@ -1,7 +1,7 @@
 // What lies open: the models, the project in hand, the node looked at.
 import { batch, computed, effect, signal } from "@preact/signals";
 import { ask } from "./api";
-import type { Id, Model, Project, Question } from "./contract";
+import type { Id, MarkedGraph, Model, Project, Question } from "./contract";
 import type { Draft, Mark } from "./logic/draft";
 import { emptyDraft, markOf, withMark } from "./logic/draft";
 import { keyOf, showId } from "./logic/ids";
@@ -20,10 +20,24 @@ export const model = computed(
 );
 export const draft = computed<Draft>(() => sheet.value?.journal.value.now ?? emptyDraft(""));
 
+/** What the project's nodes were marked on, where the model of that name now has another graph. */
+export const otherGraph = computed(() =>
+  sheet.value === null ? null : otherGraphOf(sheet.value.model, sheet.value.saved.value?.graph ?? null),
+);
+export function otherGraphOf(name: string, graph: MarkedGraph | null): MarkedGraph | null {
+  const served = findModel(name);
+  return served === undefined || served.fingerprint === graph?.fingerprint ? null : graph;
+}
+
+const none: Id[] = [];
 let asked: Question | null = null;
-/** The same object as long as the question is the same: a new note is no new question. */
+/**
+ * The same object as long as the question is the same: a new note is no new question. Nothing is asked
+ * about nodes of another graph until the user says that they are the same.
+ */
 export const question = computed<Question>(() => {
-  const { positives, negatives, prior } = draft.value;
+  const { prior } = draft.value;
+  const { positives, negatives } = otherGraph.value ? { positives: none, negatives: none } : draft.value;
   const isSame =
     asked?.positives === positives && asked.negatives === negatives && asked.prior === prior;
   asked = isSame && asked ? asked : { positives, negatives, prior };
@@ -140,8 +154,9 @@ export async function openModel(name: string): Promise<void> {
   }
 }
 
-const findModel = (name: string): Model | undefined =>
-  models.value?.find((found) => found.name === name);
+function findModel(name: string): Model | undefined {
+  return models.value?.find((found) => found.name === name);
+}
 
 // --- the address and the memory follow -------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 import { batch, signal } from "@preact/signals";
 import { Lost, Refusal, ask } from "./api";
 import { whenBack } from "./connection";
-import type { Project } from "./contract";
+import type { MarkedGraph, Project } from "./contract";
 import type { Draft } from "./logic/draft";
 import { contentOf, sameDraft } from "./logic/draft";
 import * as journals from "./logic/journal";
@@ -16,6 +16,8 @@ export interface Saved {
   version: number;
   canUndo: boolean;
   canRedo: boolean;
+  /** What its nodes were marked on, where that is known. */
+  graph: MarkedGraph | null;
   /** What the server has under that version. */
   content: Draft;
 }
@@ -190,17 +192,31 @@ export class Sheet {
       return this.step(name);
     }
     const isPossible = name === "undo" ? this.canUndo : this.canRedo;
-    if (!isPossible || this.saved.value === null) return say(`There is nothing to ${name}.`);
-    this.stepping = this.stepOnServer(name, this.saved.value);
+    const saved = this.saved.value;
+    if (!isPossible || saved === null) return say(`There is nothing to ${name}.`);
+    this.stepping = this.stepOnServer(saved, () =>
+      ask(`/projects/${saved.id}/${name}`, { method: "POST", body: { version: saved.version } }),
+    );
+    await this.stepping;
+  }
+
+  /** The graph that is served now is taken for the one that the project is about. */
+  async acceptGraph(): Promise<void> {
+    if (this.stepping !== null) await this.stepping;
+    const saved = this.saved.value;
+    if (saved === null || this.isRunning) return say("Not while the project is being saved; try again.");
+    const body = { ...saved.content, model: this.model, version: saved.version, accepts_graph: true };
+    this.stepping = this.stepOnServer(saved, () =>
+      ask(`/projects/${saved.id}`, { method: "PUT", body }),
+    );
     await this.stepping;
   }
 
   /** A step before this tab's time. What is changed meanwhile waits, and goes on top of it. */
-  private async stepOnServer(name: "undo" | "redo", saved: Saved): Promise<void> {
+  private async stepOnServer(saved: Saved, send: () => Promise<Project>): Promise<void> {
     this.isRunning = true;
     try {
-      const body = { version: saved.version };
-      const project = await ask<Project>(`/projects/${saved.id}/${name}`, { method: "POST", body });
+      const project = await send();
       const theirs = contentOf(project);
       const { now, queue } = this.journal.value;
       const draft = queue.length === 0 ? theirs : merge(saved.content, now, theirs).draft;
@@ -331,5 +347,6 @@ const savedOf = (project: Project): Saved => ({
   version: project.version,
   canUndo: project.can_undo,
   canRedo: project.can_redo,
+  graph: project.graph,
   content: contentOf(project),
 });

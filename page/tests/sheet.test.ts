@@ -13,6 +13,7 @@ const project = (draft: Draft, version: number, more: Partial<Project> = {}): Pr
   ...draft,
   id: "p1",
   model: "town",
+  graph: null,
   version,
   created: new Date().toISOString(),
   changed: new Date().toISOString(),
@@ -177,3 +178,23 @@ for (const isMade of [true, false])
     assert.deepEqual(kinds(calls), ["POST /projects", "GET /projects?deleted=false", ...again, "PUT /projects/p1"]);
     assert.deepEqual(sheet.saved.value!.content, one);
   });
+
+test("a graph is accepted with what the server has, and marks made meanwhile stay", async () => {
+  const now = { name: "town", fingerprint: "new" };
+  const calls = serve(({ body }) =>
+    reply(project(contentOf(body as unknown as Draft), (body["version"] as number) + 1, { graph: now })),
+  );
+  const sheet = Sheet.of(project(one, 3, { graph: { name: "village", fingerprint: "old" } }));
+  const accepted = sheet.acceptGraph();
+  sheet.change(two);
+  await accepted;
+  await until(isIdle(sheet));
+  assert.deepEqual(
+    calls.map(({ body }) => [body["version"], body["accepts_graph"] ?? false, body["positives"]]),
+    [
+      [3, true, ["a"]],
+      [4, false, ["a", "b"]],
+    ],
+  );
+  assert.deepEqual(sheet.saved.value!.graph, now);
+});

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Locator, expect
+import json
+
+from playwright.sync_api import Locator, Route, expect
 
 from page.desk import Desk
 
@@ -73,3 +75,29 @@ def test_a_csv_that_is_none_is_refused_with_words(desk: Desk) -> None:
         {"name": "no.csv", "mimeType": "text/csv", "buffer": b"node,mark\nnobody at all,holds\n"}
     )
     expect(desk.page.locator(".notice.error")).to_contain_text("nobody at all")
+
+
+def changed_models(desk: Desk, **changes: str) -> None:
+    """The service is another from the next visit on: its first model has changed so."""
+
+    def answer(route: Route) -> None:
+        body = route.fetch().json()
+        body["models"][0] |= changes
+        route.fulfill(json=body)
+
+    desk.page.route("**/api/v1/models", answer)
+
+
+def test_nodes_of_another_graph_are_not_ranked_unasked(desk: Desk) -> None:
+    named(desk, "of before")
+    changed_models(desk, graph="village", fingerprint="of another graph")
+    desk.page.reload()
+    alert = desk.page.get_by_role("alert")
+    expect(alert).to_contain_text("village (of another g)")
+    expect(desk.page.locator(".ranked-row")).to_have_count(0)
+    desk.button("Projects").click()
+    expect(desk.page.locator(".project.open")).to_contain_text("marked on another graph (town)")
+    desk.page.keyboard.press("Escape")
+    with desk.page.expect_request(lambda request: request.method == "PUT") as sent:
+        desk.button("It is the same graph").click()
+    assert json.loads(sent.value.post_data or "")["accepts_graph"] is True

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metatne.errors import MetaTNEError
+from metatne.service.answers import MarkedGraph
 from metatne.service.catalogue import Catalogue
 from metatne.service.plain_cells import read_cell, safe_cell
 from metatne.service.project_csv import read_examples
@@ -224,6 +225,25 @@ def test_a_project_outlives_a_node_and_its_model(
     changed = renamed | {"version": 3, "negatives": ["nobody"]}
     late = http.put(f"{PROJECTS}/{made['id']}", json=changed)
     assert error_of(late) == (422, "unknown_node", "negatives[0]")
+
+
+def test_a_project_says_which_graph_its_nodes_were_marked_on(
+    http: httpx.Client, town: ServedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model is called like its directory, and another graph's may come to be called so."""
+    made = create(http)
+    assert made["graph"] == {"name": "town", "fingerprint": town.trained.fingerprint}
+    models = {model["name"]: model for model in http.get("/api/v1/models").json()["models"]}
+    assert models["town"]["fingerprint"] == town.trained.fingerprint
+    other = MarkedGraph(name="village", fingerprint="of another graph")
+    monkeypatch.setattr(ServedModel, "marked_graph", property(lambda self: other))
+    changed = save(http, made, notes="a note is no consent")
+    assert changed["graph"] == made["graph"]
+    accepted = save(http, changed, accepts_graph=True)
+    assert accepted["graph"] == other.model_dump()
+    assert save(http, accepted, notes="later")["graph"] == accepted["graph"]
+    moved = save(http, made | {"version": 4}, model="numbers", positives=[1], negatives=[])
+    assert moved["graph"] == other.model_dump(), "whoever names another model means its graph"
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "＝1", "'=1"])

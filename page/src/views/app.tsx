@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { numPutOff } from "../api";
 import { lost, tryNow } from "../connection";
-import { draft, problem, sheet, start, view } from "../desk";
+import { draft, model, otherGraph, problem, sheet, start, view } from "../desk";
 import type { View } from "../desk";
 import type { Tab } from "../hints";
 import { tab } from "../hints";
@@ -89,10 +89,34 @@ function Middle() {
   return (
     <section class="panel middle-panel" data-view="ranking" id="ranking" tabIndex={-1} aria-label="Answers">
       <Choice label="Answers" name="tab" value={tab.value} options={TABS} onChoose={(next) => (tab.value = next)} />
-      {tab.value === "ranking" && (sheet.value === null ? <Loading /> : <RankingView />)}
-      {tab.value === "next" && <Next />}
-      {tab.value === "labels" && <Labels />}
+      {otherGraph.value !== null ? (
+        <OtherGraph />
+      ) : (
+        <>
+          {tab.value === "ranking" && (sheet.value === null ? <Loading /> : <RankingView />)}
+          {tab.value === "next" && <Next />}
+          {tab.value === "labels" && <Labels />}
+        </>
+      )}
     </section>
+  );
+}
+
+/** The same name, another graph: a ranking from these nodes could be about others. */
+function OtherGraph() {
+  const { name, fingerprint } = otherGraph.value!;
+  const now = model.value!;
+  return (
+    <Empty title="These nodes were marked on another graph">
+      <p role="alert">
+        The project is about <strong>{name}</strong> ({fingerprint.slice(0, 12)}), but the model {now.name} that is
+        served here was trained on <strong>{now.graph}</strong> ({now.fingerprint.slice(0, 12)}). If that is the same
+        graph, only newer, go on; if not, serve the model that the project is about.
+      </p>
+      <button type="button" class="primary" onClick={() => void sheet.value!.acceptGraph()}>
+        It is the same graph
+      </button>
+    </Empty>
   );
 }
 

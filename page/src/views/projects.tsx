@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, askFile } from "../api";
 import type { Project, Version } from "../contract";
-import { exampleOf, model, models, open, sheet } from "../desk";
+import { exampleOf, model, models, open, otherGraphOf, sheet } from "../desk";
 import { emptyDraft } from "../logic/draft";
 import { ago, nouns } from "../logic/numbers";
 import { say, sayError } from "../notice";
@@ -123,6 +123,7 @@ interface ItemProps {
 function Item({ project, onOpen, onHistory, onChange }: ItemProps) {
   const [name, setName] = useState<string | null>(null);
   const isOpen = sheet.value?.saved.value?.id === project.id;
+  const elsewhere = otherGraphOf(project.model, project.graph);
 
   const rename = async (event: Event) => {
     event.preventDefault();
@@ -147,6 +148,7 @@ function Item({ project, onOpen, onHistory, onChange }: ItemProps) {
             {nouns(project.positives.length, "node")} with it, {project.negatives.length} without ·{" "}
             {project.model} · {ago(project.changed)}
             {isOpen ? " · open" : ""}
+            {elsewhere ? ` · marked on another graph (${elsewhere.name})` : ""}
           </span>
         </button>
       ) : (

@@ -29,6 +29,9 @@ class ModelFacts(Answer):
 
     name: str
     graph: str
+    fingerprint: str
+    """Of the graph that it was trained on; a project says which one its nodes were marked on."""
+
     num_nodes: int
     num_known_labels: int
     head: Literal["evidence", "prototypes"]
@@ -227,12 +230,26 @@ class EgoAnswer(Answer):
     cut: bool
 
 
+class MarkedGraph(Answer):
+    """The graph that a project's nodes were marked on."""
+
+    name: str
+    fingerprint: str
+
+
 class Project(Answer):
-    """A label project at one version."""
+    """A label project at one version.
+
+    Where its graph has another fingerprint than the model of this name, another model goes by that
+    name now, or the graph has changed: its nodes may be others.
+    """
 
     id: str
     name: str
     model: str
+    graph: MarkedGraph | None
+    """None for projects that were last changed before this was written down."""
+
     positives: list[NodeId]
     negatives: list[NodeId]
     notes: str

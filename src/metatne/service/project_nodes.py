@@ -7,10 +7,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from metatne.service.answers import Project
+from metatne.service.answers import MarkedGraph, Project
 from metatne.service.catalogue import Catalogue
 from metatne.service.limits import MAX_SUPPORTS
-from metatne.service.questions import NodeId, ProjectContent
+from metatne.service.questions import NodeId, ProjectChange, ProjectContent
 from metatne.service.refusals import Refusal
 from metatne.service.served_model import ServedModel
 
@@ -55,6 +55,22 @@ def checked_content(
             seen[node] = field
         sides[field] = nodes
     return content.model_copy(update=sides)
+
+
+def graph_of(
+    catalogue: Catalogue, content: ProjectContent, *, before: Project | None = None
+) -> MarkedGraph | None:
+    """The graph that the nodes are marked on: that of before, until somebody accepts another.
+
+    A model is called like its directory, so another graph may be served by the same name.
+    """
+    served = catalogue.find(content.model)
+    if served is None:
+        return None if before is None else before.graph
+    is_new = before is None or before.graph is None or before.model != content.model
+    if is_new or (isinstance(content, ProjectChange) and content.accepts_graph):
+        return served.marked_graph
+    return before.graph if before is not None else None
 
 
 def _as_in_graph(

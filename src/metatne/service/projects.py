@@ -12,11 +12,12 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from metatne.errors import ConflictError, ProjectError
-from metatne.service.answers import Project, ProjectHistory, Projects, ProjectVersion
+from metatne.service.answers import MarkedGraph, Project, ProjectHistory, Projects, ProjectVersion
 from metatne.service.limits import MAX_PROJECTS
 from metatne.service.project_database import ProjectDatabase, insert
 from metatne.service.questions import ProjectContent
@@ -36,6 +37,14 @@ class _Now:
     deleted: bool
     parent: int | None
     body: str
+
+
+class _Stored(ProjectContent):
+    """A content as it lies in the file; what other versions of metatne add is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    graph: MarkedGraph | None = None
 
 
 _NEWEST = """
@@ -68,7 +77,9 @@ class ProjectStore:
             now = _newest(connection, project_id)
         return self._project(now)
 
-    def create(self, content: ProjectContent, *, what: str = "created") -> Project:
+    def create(
+        self, content: ProjectContent, *, graph: MarkedGraph | None = None, what: str = "created"
+    ) -> Project:
         """A new project."""
         project_id = uuid.uuid4().hex
         with self._database.writing() as connection:
@@ -80,16 +91,23 @@ class ProjectStore:
                     f"may be {MAX_PROJECTS}; serve from another directory (--data)",
                 )
             insert(connection, "projects", project_id, _time())
-            shown = _write(connection, project_id, None, content)
+            shown = _write(connection, project_id, None, content, graph)
             _add_version(connection, project_id, 1, what, shown, shown, deleted=False)
             now = _newest(connection, project_id)
         return self._project(now)
 
-    def change(self, project_id: str, content: ProjectContent, version: int) -> Project:
+    def change(
+        self,
+        project_id: str,
+        content: ProjectContent,
+        version: int,
+        *,
+        graph: MarkedGraph | None = None,
+    ) -> Project:
         """The project with this content, if `version` is still the newest."""
 
         def step(connection: sqlite3.Connection, now: _Now) -> tuple[str, int, int, bool]:
-            shown = _write(connection, project_id, now.shown, content)
+            shown = _write(connection, project_id, now.shown, content, graph)
             return "changed", shown, shown, False
 
         return self._next(project_id, version, step, yours=content)
@@ -189,7 +207,7 @@ class ProjectStore:
         theirs = self._project(now)
         mine = theirs.model_copy(update={"version": version})
         if yours is not None:
-            mine = mine.model_copy(update=yours.model_dump(exclude={"version"}))
+            mine = mine.model_copy(update=_plain(yours))
         if now.deleted:
             message = "the project was deleted; restore it first"
         else:
@@ -211,9 +229,9 @@ class ProjectStore:
             can_redo=now.tip != now.shown and not now.deleted,
         )
 
-    def _content(self, body: str) -> ProjectContent:
+    def _content(self, body: str) -> _Stored:
         try:
-            return ProjectContent.model_validate_json(body)
+            return _Stored.model_validate_json(body)
         except ValidationError as error:
             raise self._no_project() from error
 
@@ -238,10 +256,20 @@ def _now(row: tuple[str, str, int, str, int, int, int, int | None, str]) -> _Now
     return _Now(project_id, created, version, changed, shown, tip, bool(deleted), parent, body)
 
 
+def _plain(content: ProjectContent) -> dict[str, Any]:
+    """The content alone, without what a change says of itself."""
+    return content.model_dump(include=set(ProjectContent.model_fields))
+
+
 def _write(
-    connection: sqlite3.Connection, project_id: str, parent: int | None, content: ProjectContent
+    connection: sqlite3.Connection,
+    project_id: str,
+    parent: int | None,
+    content: ProjectContent,
+    graph: MarkedGraph | None,
 ) -> int:
-    body = json.dumps(content.model_dump(exclude={"version"}), ensure_ascii=False)
+    stored = _plain(content) | {"graph": None if graph is None else graph.model_dump()}
+    body = json.dumps(stored, ensure_ascii=False)
     (number,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM contents").fetchone()
     insert(connection, "contents", number, project_id, parent, body)
     return int(number)

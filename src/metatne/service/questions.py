@@ -233,6 +233,10 @@ class ProjectChange(ProjectContent):
     )
 
     version: Version
+    accepts_graph: Annotated[
+        StrictBool,
+        Field(description="The graph that is served now is the one that the project is about."),
+    ] = False
 
 
 class AtVersion(Body):

@@ -73,9 +73,9 @@ class Ranking:
         """Which rows are taken to hold the label."""
         log_odds = self.log_odds[rows]
         if self.moved_line is None:
-            return log_odds >= self.thresholds[rows]
-        # As probabilities, which is what the line was read off: no row on it may fall below it.
-        is_above: Bool[np.ndarray, " row"] = expit(log_odds) >= self.moved_line
+            is_above: Bool[np.ndarray, " row"] = log_odds >= self.thresholds[rows]
+        else:  # as probabilities, which the line was read off: no row on it may fall below it
+            is_above = expit(log_odds) >= self.moved_line
         return is_above
 
     def columns(self, rows: Int64[np.ndarray, " row"]) -> dict[str, np.ndarray]:

@@ -15,7 +15,7 @@ from metatne.service.http.documented import Responses, errors
 from metatne.service.http.problems import Json, as_json
 from metatne.service.limits import MAX_NAME_LENGTH
 from metatne.service.project_csv import read_examples, write_examples
-from metatne.service.project_nodes import checked_content
+from metatne.service.project_nodes import checked_content, graph_of
 from metatne.service.questions import INT64_END, AtVersion, ProjectChange, ProjectContent
 from metatne.service.state import ServiceState
 
@@ -40,7 +40,8 @@ def project_routes(state: ServiceState) -> APIRouter:
         """A new project."""
 
         def work() -> Project:
-            return projects.create(checked_content(catalogue, body))
+            content = checked_content(catalogue, body)
+            return projects.create(content, graph=graph_of(catalogue, content))
 
         return await _answer(work, 201)
 
@@ -69,7 +70,8 @@ def project_routes(state: ServiceState) -> APIRouter:
             content = ProjectContent(
                 name=name, model=model, positives=positives, negatives=negatives
             )
-            return projects.create(content, what="imported")
+            graph = graph_of(catalogue, content)
+            return projects.create(content, graph=graph, what="imported")
 
         return await _answer(work, 201)
 
@@ -83,8 +85,10 @@ def project_routes(state: ServiceState) -> APIRouter:
         """The whole project anew, with the version that was read."""
 
         def work() -> Project:
-            content = checked_content(catalogue, body, before=projects.get(project))
-            return projects.change(project, content, body.version)
+            before = projects.get(project)
+            content = checked_content(catalogue, body, before=before)
+            graph = graph_of(catalogue, content, before=before)
+            return projects.change(project, content, body.version, graph=graph)
 
         return await _answer(work)
 
