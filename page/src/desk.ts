@@ -144,6 +144,19 @@ export function open(next: Sheet): void {
   });
 }
 
+/** Opens a project, whichever way it was asked for; one that is deleted stays closed. */
+export async function openProject(id: string): Promise<void> {
+  const project = await ask<Project>(`/projects/${encodeURIComponent(id)}`);
+  if (project.deleted) throw new Error(`${project.name} was deleted; “Projects” can bring it back.`);
+  open(Sheet.of(project));
+}
+
+/** What lies open when a project has gone. */
+export function openInstead(): void {
+  const now = model.value ?? models.value![0]!;
+  open(now.example ? exampleOf(now) : new Sheet(now.name, emptyDraft("New label")));
+}
+
 export async function openModel(name: string): Promise<void> {
   const chosen = findModel(name);
   if (!chosen || chosen.name === sheet.value?.model) return;
@@ -178,7 +191,7 @@ effect(() => {
 addEventListener("hashchange", () => {
   const id = idInAddress();
   if (id === null || id === String(sheet.value?.saved.value?.id)) return;
-  ask<Project>(`/projects/${id}`).then((project) => open(Sheet.of(project)), sayError);
+  openProject(id).catch(sayError);
 });
 
 document.addEventListener("visibilitychange", () => {

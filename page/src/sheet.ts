@@ -150,6 +150,10 @@ export class Sheet {
     if (saved === null || this.journal.value.queue.length > 0) return;
     const project = await ask<Project>(`/projects/${saved.id}`);
     if (this.journal.value.queue.length > 0 || project.version <= this.saved.value!.version) return;
+    if (project.deleted) {
+      conflict.value = { sheet: this, theirs: project };
+      return;
+    }
     this.adopt(project, journals.newJournal(contentOf(project)));
     say("This project was changed elsewhere; you now see the newest version.");
   }
@@ -158,6 +162,19 @@ export class Sheet {
     this.adopt(theirs, journals.settled(contentOf(theirs), decided));
     conflict.value = null;
     void this.run();
+  }
+
+  /** Deleted elsewhere: it is there again, with what was done here on top. */
+  async bringBack(): Promise<void> {
+    const path = `/projects/${this.saved.value!.id}/restore`;
+    this.settle(await ask<Project>(path, { method: "POST" }), this.draft);
+  }
+
+  /** Deleted elsewhere: so be it, with what was done here. */
+  leaveDeleted(): void {
+    this.journal.value = journals.newJournal(this.saved.value!.content);
+    this.keep();
+    conflict.value = null;
   }
 
   /** Sends what is queued; one runs at a time, so that versions stay in order. */
@@ -269,7 +286,7 @@ export class Sheet {
     const theirs = said ?? (await ask<Project>(`/projects/${this.saved.value!.id}`));
     const step = this.journal.value.queue[0]!;
     // The answer to an earlier try was lost on its way: what we wanted is already there.
-    if (sameDraft(contentOf(theirs), step.draft)) return this.acknowledge(theirs);
+    if (!theirs.deleted && sameDraft(contentOf(theirs), step.draft)) return this.acknowledge(theirs);
     this.journal.value = journals.notSent(this.journal.value);
     conflict.value = { sheet: this, theirs };
   }

@@ -198,3 +198,41 @@ test("a graph is accepted with what the server has, and marks made meanwhile sta
   );
   assert.deepEqual(sheet.saved.value!.graph, now);
 });
+
+test("what was deleted elsewhere is brought back with the changes made here", async () => {
+  let isDeleted = true;
+  const calls = serve((call) => {
+    if (call.path.endsWith("/restore")) {
+      isDeleted = false;
+      return reply(project(one, 5));
+    }
+    return isDeleted ? reply({ theirs: project(one, 4, { deleted: true }) }, 409) : put(call);
+  });
+  const sheet = Sheet.of(project(one, 3));
+  sheet.change(two);
+  await until(() => conflict.value !== null);
+  assert.equal(conflict.value!.theirs.deleted, true);
+  await sheet.bringBack();
+  await until(isIdle(sheet));
+  assert.equal(conflict.value, null);
+  assert.deepEqual(kinds(calls), ["PUT /projects/p1", "POST /projects/p1/restore", "PUT /projects/p1"]);
+  assert.deepEqual([sheet.saved.value!.version, sheet.draft], [6, two]);
+});
+
+test("what was deleted elsewhere is not taken for saved, and can be left", async () => {
+  serve(() => reply({ theirs: project(two, 5, { deleted: true }) }, 409)); // our change, then deleted
+  const sheet = Sheet.of(project(one, 3));
+  sheet.change(two);
+  await until(() => conflict.value !== null);
+  sheet.leaveDeleted();
+  assert.equal(conflict.value, null);
+  assert.equal(storage.kept.size, 0);
+});
+
+test("a project that was deleted elsewhere is not shown as its newest version", async () => {
+  serve(() => reply(project(one, 4, { deleted: true })));
+  const sheet = Sheet.of(project(one, 3));
+  await sheet.refresh();
+  assert.equal(conflict.value!.theirs.deleted, true);
+  sheet.leaveDeleted();
+});

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, askFile } from "../api";
 import type { Project, Version } from "../contract";
-import { exampleOf, model, models, open, otherGraphOf, sheet } from "../desk";
+import { exampleOf, model, models, open, openInstead, otherGraphOf, sheet } from "../desk";
 import { emptyDraft } from "../logic/draft";
 import { ago, nouns } from "../logic/numbers";
 import { say, sayError } from "../notice";
@@ -230,10 +230,7 @@ async function remove(project: Project, onChange: () => void): Promise<void> {
     const isOpen = sheet.value?.saved.value?.id === project.id;
     const version = isOpen ? sheet.value!.saved.value!.version : project.version;
     await ask(`/projects/${project.id}?version=${version}`, { method: "DELETE" });
-    if (isOpen) {
-      const now = model.value!;
-      open(now.example ? exampleOf(now) : new Sheet(now.name, emptyDraft("New label")));
-    }
+    if (isOpen) openInstead();
     const back = () => void restore(project, onChange).then((found) => isOpen && found && open(Sheet.of(found)));
     say(`${project.name} was deleted`, { action: { name: "Undo", run: back } });
   } catch (error) {
