@@ -20,6 +20,11 @@ export const model = computed(
 );
 export const draft = computed<Draft>(() => sheet.value?.journal.value.now ?? emptyDraft(""));
 
+/** Whether the open project is about a model that this service does not have. */
+export const isUnserved = computed(
+  () => models.value !== null && sheet.value !== null && model.value === null,
+);
+
 /** What the project's nodes were marked on, where the model of that name now has another graph. */
 export const otherGraph = computed(() =>
   sheet.value === null ? null : otherGraphOf(sheet.value.model, sheet.value.saved.value?.graph ?? null),
@@ -111,8 +116,7 @@ async function firstSheet(): Promise<Sheet> {
   const wanted = idInAddress() ?? recall<Project["id"] | null>("project", null);
   if (wanted !== null) {
     try {
-      const project = await ask<Project>(`/projects/${wanted}`);
-      if (!project.deleted && findModel(project.model)) return Sheet.of(project);
+      return await sheetOf(wanted);
     } catch {
       // Deleted, or of another server: the example is as good a start.
     }
@@ -146,9 +150,13 @@ export function open(next: Sheet): void {
 
 /** Opens a project, whichever way it was asked for; one that is deleted stays closed. */
 export async function openProject(id: string): Promise<void> {
+  open(await sheetOf(id));
+}
+
+async function sheetOf(id: string): Promise<Sheet> {
   const project = await ask<Project>(`/projects/${encodeURIComponent(id)}`);
   if (project.deleted) throw new Error(`${project.name} was deleted; “Projects” can bring it back.`);
-  open(Sheet.of(project));
+  return Sheet.of(project);
 }
 
 /** What lies open when a project has gone. */

@@ -101,3 +101,15 @@ def test_nodes_of_another_graph_are_not_ranked_unasked(desk: Desk) -> None:
     with desk.page.expect_request(lambda request: request.method == "PUT") as sent:
         desk.button("It is the same graph").click()
     assert json.loads(sent.value.post_data or "")["accepts_graph"] is True
+
+
+def test_a_project_of_a_model_that_is_not_served(desk: Desk) -> None:
+    project = named(desk, "of elsewhere")
+    changed_models(desk, name="village")
+    desk.page.reload()
+    expect(desk.page.get_by_text("The model town is not served here")).to_be_visible()
+    expect(desk.page.locator(".bone")).to_have_count(0)
+    desk.button("Projects").click()
+    project.get_by_role("button", name="Delete of elsewhere").click()
+    expect(project).to_have_count(0)
+    expect(desk.page.get_by_text("is not served here")).to_have_count(0)

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { numPutOff } from "../api";
 import { lost, tryNow } from "../connection";
-import { draft, model, otherGraph, problem, sheet, start, view } from "../desk";
+import { draft, isUnserved, model, openInstead, otherGraph, problem, sheet, start, view } from "../desk";
 import type { View } from "../desk";
 import type { Tab } from "../hints";
 import { tab } from "../hints";
@@ -89,7 +89,9 @@ function Middle() {
   return (
     <section class="panel middle-panel" data-view="ranking" id="ranking" tabIndex={-1} aria-label="Answers">
       <Choice label="Answers" name="tab" value={tab.value} options={TABS} onChoose={(next) => (tab.value = next)} />
-      {otherGraph.value !== null ? (
+      {isUnserved.value ? (
+        <Unserved />
+      ) : otherGraph.value !== null ? (
         <OtherGraph />
       ) : (
         <>
@@ -99,6 +101,20 @@ function Middle() {
         </>
       )}
     </section>
+  );
+}
+
+function Unserved() {
+  return (
+    <Empty title={`The model ${sheet.value!.model} is not served here`}>
+      <p role="alert">
+        The project's marks are here, and can be renamed, exported and deleted; to rank with them, start the service
+        with that model.
+      </p>
+      <button type="button" onClick={openInstead}>
+        Close the project
+      </button>
+    </Empty>
   );
 }
 

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, askFile } from "../api";
 import type { Project, Version } from "../contract";
-import { exampleOf, model, models, open, openInstead, otherGraphOf, sheet } from "../desk";
+import { exampleOf, model, models, open, openInstead, openProject, otherGraphOf, sheet } from "../desk";
 import { emptyDraft } from "../logic/draft";
 import { ago, nouns } from "../logic/numbers";
 import { say, sayError } from "../notice";
@@ -34,10 +34,7 @@ export function Projects() {
   // What is changed in the open project is carried to the server beside this list.
   useEffect(load, [showsDeleted, sheet.value?.saved.value?.version]);
 
-  const openProject = (project: Project) => {
-    open(Sheet.of(project));
-    close();
-  };
+  const show = (id: string) => openProject(id).then(close, sayError);
 
   if (history)
     return (
@@ -56,7 +53,7 @@ export function Projects() {
         <button type="button" class="primary" onClick={() => void create().then(close).then(nameIt)}>
           New project
         </button>
-        <Import onDone={openProject} />
+        <Import onDone={show} />
         {model.value?.example && (
           <button
             type="button"
@@ -84,7 +81,7 @@ export function Projects() {
           <Item
             key={String(project.id)}
             project={project}
-            onOpen={() => openProject(project)}
+            onOpen={() => void show(project.id)}
             onHistory={() => setHistory(project)}
             onChange={load}
           />
@@ -94,8 +91,11 @@ export function Projects() {
   );
 }
 
+/** The model that something new is about. */
+const modelName = (): string => (model.value ?? models.value![0]!).name;
+
 async function create(): Promise<void> {
-  const next = new Sheet(sheet.value?.model ?? models.value![0]!.name, emptyDraft("New label"));
+  const next = new Sheet(modelName(), emptyDraft("New label"));
   try {
     await next.create();
     open(next);
@@ -231,37 +231,40 @@ async function remove(project: Project, onChange: () => void): Promise<void> {
     const version = isOpen ? sheet.value!.saved.value!.version : project.version;
     await ask(`/projects/${project.id}?version=${version}`, { method: "DELETE" });
     if (isOpen) openInstead();
-    const back = () => void restore(project, onChange).then((found) => isOpen && found && open(Sheet.of(found)));
-    say(`${project.name} was deleted`, { action: { name: "Undo", run: back } });
+    const back = async () => {
+      const isBack = await restore(project, onChange);
+      if (isOpen && isBack) await openProject(project.id).catch(sayError);
+    };
+    say(`${project.name} was deleted`, { action: { name: "Undo", run: () => void back() } });
   } catch (error) {
     sayError(error);
   }
   onChange();
 }
 
-async function restore(project: Project, onChange: () => void): Promise<Project | null> {
+async function restore(project: Project, onChange: () => void): Promise<boolean> {
   try {
-    const found = await ask<Project>(`/projects/${project.id}/restore`, { method: "POST" });
+    await ask<Project>(`/projects/${project.id}/restore`, { method: "POST" });
     say(`${project.name} is back`);
     onChange();
-    return found;
+    return true;
   } catch (error) {
     sayError(error);
-    return null;
+    return false;
   }
 }
 
-function Import({ onDone }: { onDone: (project: Project) => void }) {
+function Import({ onDone }: { onDone: (id: string) => void }) {
   const field = useRef<HTMLInputElement>(null);
   const run = async (file: File) => {
     const name = file.name.replace(/\.csv$/i, "");
-    const query = new URLSearchParams({ name, model: sheet.value!.model });
+    const query = new URLSearchParams({ name, model: modelName() });
     try {
       const text = await file.text();
       const request = { method: "POST" as const, text, isOnce: true };
       const project = await ask<Project>(`/projects/import?${query}`, request);
       say(`${nouns(project.positives.length + project.negatives.length, "mark")} imported`);
-      onDone(project);
+      onDone(project.id);
     } catch (error) {
       sayError(error);
     }
