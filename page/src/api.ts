@@ -154,6 +154,7 @@ async function toRefusal(response: Response): Promise<Refusal> {
   const found = refusal(response.status, body);
   const after = Number(response.headers.get("Retry-After"));
   if (response.status !== 503 && response.status !== 429) return found;
+  if (found.failure.code === "storage") return found; // a full disk does not pass by waiting unseen
   const busyRefusal = new Busy(found.status, found.failure, found.body);
   busyRefusal.seconds = Number.isFinite(after) && after > 0 ? Math.min(after, 30) : 1;
   return busyRefusal;

@@ -31,3 +31,15 @@ test("a mistake of ours is not taken for a lost server", async () => {
   await assert.rejects(ask("/models", { method: "POST", body }), TypeError);
   assert.equal(calls.length, 0);
 });
+
+test("a busy server is waited for; one whose disk is full is not, unseen", async () => {
+  const answer = (code: string) => reply({ error: { code, message: "no room" } }, 503);
+  let isBusy = true;
+  const calls = serve(() => {
+    if (!isBusy) return answer("storage");
+    isBusy = false;
+    return answer("overloaded");
+  });
+  await assert.rejects(ask("/projects/p1", { method: "PUT", body: {} }), /no room/);
+  assert.equal(calls.length, 2);
+});

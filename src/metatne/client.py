@@ -389,7 +389,7 @@ def _error_of(content: bytes, response: httpx.Response) -> MetaTNEError:
         return ConflictError(message, yours=yours, theirs=theirs)
     if code == "unknown_node":
         return _unknown_node(message)
-    if code in ("overloaded", "loading", "cancelled", "internal"):
+    if code in ("overloaded", "loading", "storage", "cancelled", "internal"):
         wait = response.headers.get("retry-after", "")
         return ServiceError(message, retry_after=float(wait) if wait.isdecimal() else None)
     return _KINDS.get(code, InputError)(message)

@@ -171,6 +171,14 @@ class ServiceError(RunError):
         super().__init__(message)
 
 
+class StorageError(ServiceError):
+    """A file that cannot be written to now; `reason` says why without naming it."""
+
+    def __init__(self, message: str, *, reason: str, retry_after: float) -> None:
+        self.reason = reason
+        super().__init__(message, retry_after=retry_after)
+
+
 class TrainingError(RunError):
     """Training cannot go on."""
 

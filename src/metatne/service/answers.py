@@ -298,6 +298,7 @@ ErrorCode = Literal[
     "forbidden_origin",
     "overloaded",
     "loading",
+    "storage",
     "not_supported",
     "no_graph",
     "cancelled",

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable
+from traceback import format_exc
 
 from fastapi import Request
 from starlette.responses import Response, StreamingResponse
@@ -13,7 +14,7 @@ from starlette.types import Scope
 
 from metatne.parallel import Progress
 from metatne.service.answers import Answer
-from metatne.service.http.problems import Json, as_json, error_body, refusal_of_any
+from metatne.service.http.problems import REQUEST_ID, Json, as_json, error_body, refusal_of_any
 from metatne.service.http.request_log import log
 from metatne.service.jobs import Cancelled, Job, Jobs
 from metatne.service.refusals import Refusal
@@ -92,8 +93,9 @@ def _last_event(finished: asyncio.Future[bytes], scope: Scope) -> bytes:
         refusal = Refusal("cancelled", "the service is stopping; ask again when it is back")
     except Exception as error:
         refusal = refusal_of_any(error)
-        if refusal.code == "internal":
-            log.exception("a question failed")
+        if refusal.is_trouble:  # the request itself was answered well: its line does not say it
+            facts = {"request_id": scope.get(REQUEST_ID, ""), "trouble": format_exc()}
+            log.error("a question failed", extra={"facts": facts})
     return _event("error", error_body(refusal, scope))
 
 
