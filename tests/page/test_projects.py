@@ -113,3 +113,15 @@ def test_a_project_of_a_model_that_is_not_served(desk: Desk) -> None:
     project.get_by_role("button", name="Delete of elsewhere").click()
     expect(project).to_have_count(0)
     expect(desk.page.get_by_text("is not served here")).to_have_count(0)
+
+
+def test_a_new_project_that_fails_leaves_the_open_one_alone(desk: Desk) -> None:
+    named(desk, "the open one")
+    error = {"code": "too_large", "message": "no more", "field": None, "request_id": "x"}
+    desk.page.route(
+        "**/api/v1/projects", lambda route: route.fulfill(status=413, json={"error": error})
+    )
+    desk.button("New project").click()
+    expect(desk.page.locator(".notice.error")).to_contain_text("no more")
+    expect(desk.page.get_by_role("dialog", name="Projects")).to_be_visible()
+    expect(desk.page.get_by_label("Label", exact=True)).not_to_be_focused()

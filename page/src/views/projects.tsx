@@ -34,6 +34,17 @@ export function Projects() {
   // What is changed in the open project is carried to the server beside this list.
   useEffect(load, [showsDeleted, sheet.value?.saved.value?.version]);
 
+  const create = async () => {
+    const next = new Sheet(modelName(), emptyDraft("New label"));
+    try {
+      await next.create();
+    } catch (error) {
+      return sayError(error); // what is open stays open, and keeps its name
+    }
+    open(next);
+    close();
+    nameIt();
+  };
   const show = (id: string) => openProject(id).then(close, sayError);
 
   if (history)
@@ -50,7 +61,7 @@ export function Projects() {
   return (
     <Dialog title={showsDeleted ? "Deleted projects" : "Projects"} onClose={close} wide>
       <div class="project-tools">
-        <button type="button" class="primary" onClick={() => void create().then(close).then(nameIt)}>
+        <button type="button" class="primary" onClick={() => void create()}>
           New project
         </button>
         <Import onDone={show} />
@@ -93,16 +104,6 @@ export function Projects() {
 
 /** The model that something new is about. */
 const modelName = (): string => (model.value ?? models.value![0]!).name;
-
-async function create(): Promise<void> {
-  const next = new Sheet(modelName(), emptyDraft("New label"));
-  try {
-    await next.create();
-    open(next);
-  } catch (error) {
-    sayError(error);
-  }
-}
 
 /** A new label wants a name; after the dialogue has given the focus back. */
 function nameIt(): void {
