@@ -3,12 +3,12 @@ import { batch, computed, effect, signal } from "@preact/signals";
 import { ask } from "./api";
 import type { Id, MarkedGraph, Model, Project, Question } from "./contract";
 import type { Draft, Mark } from "./logic/draft";
-import { emptyDraft, markOf, withMark } from "./logic/draft";
+import { emptyDraft, markOf, sameDraft, withMark } from "./logic/draft";
 import { keyOf, showId } from "./logic/ids";
 import type { Check } from "./logic/precision";
 import { withCheck } from "./logic/precision";
 import { recall, remember } from "./memory";
-import { say, sayError } from "./notice";
+import { hushOffer, say, sayError } from "./notice";
 import { Sheet } from "./sheet";
 
 export const models = signal<Model[] | null>(null);
@@ -79,13 +79,21 @@ export function mark(node: Id, as: Mark | null, rank?: number): void {
     keepChecks();
   }
   open.change(withMark(open.draft, node, as));
+  const made = open.draft;
   const said = { positive: "holds it", negative: "does not hold it" };
   say(as === null ? `${showId(node)} is no longer marked` : `${showId(node)} ${said[as]}`, {
-    action: { name: "Undo", run: () => void undo() },
+    action: { name: "Undo", run: () => takeBack(open, made) },
   });
 }
 
+/** Undoes what made this draft, and nothing else: the offer may be older than what lies open. */
+function takeBack(of: Sheet, made: Draft): void {
+  if (sheet.value === of && sameDraft(of.draft, made)) void of.undo();
+  else say("Something else has changed since.");
+}
+
 export function edit(part: Partial<Draft>): void {
+  hushOffer();
   sheet.value?.change({ ...sheet.value.draft, ...part });
 }
 
@@ -140,6 +148,7 @@ export function exampleOf(chosen: Model): Sheet {
 }
 
 export function open(next: Sheet): void {
+  hushOffer();
   batch(() => {
     known = new Set();
     sheet.value = next;

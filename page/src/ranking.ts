@@ -6,7 +6,7 @@ import { ask, askRanking } from "./api";
 import type { Filter, Ranking, Row } from "./contract";
 import { draft, edit, look, model, question, selected } from "./desk";
 import type { Held } from "./logic/line";
-import { held, rowsAbove } from "./logic/line";
+import { asLine, held, rowsAbove } from "./logic/line";
 
 export const PAGE = 25;
 export const STRETCH = 200; // a multiple of the page; also what the map shows
@@ -116,7 +116,7 @@ export const numAbove = computed(() => rowsAbove(shownRows.value, line.value));
 
 export function setLine(value: number | null): void {
   batch(() => {
-    edit({ threshold: value === null ? null : Math.round(Math.min(1, Math.max(0, value)) * 1e4) / 1e4 });
+    edit({ threshold: value === null ? null : asLine(value) });
     movingLine.value = null;
   });
 }

@@ -127,9 +127,13 @@ def _drawn(desk: Desk) -> str:
 
 def test_line_is_moved_by_value_and_by_row(desk: Desk) -> None:
     above = desk.page.locator(".bar.above")
-    desk.page.get_by_role("slider", name="Decision line", exact=True).fill("0.95")
-    few = above.count()
     handle = desk.page.get_by_role("slider", name="Decision line, row by row")
+    own = handle.get_attribute("aria-valuenow") or ""
+    held = desk.figure("Above the line")
+    desk.page.get_by_role("slider", name="Decision line", exact=True).fill("0.95")
+    expect(handle).to_have_attribute("aria-valuenow", "0.95")
+    assert own != "0.95"
+    few = above.count()
     handle.focus()
     for _ in range(3):
         handle.press("ArrowDown")
@@ -150,7 +154,8 @@ def test_line_is_moved_by_value_and_by_row(desk: Desk) -> None:
     desk.settled()
     expect(above).to_have_count(10)  # the line is part of the project
     desk.page.get_by_role("button", name=re.compile("^back to")).click()
-    expect(handle).not_to_have_attribute("aria-valuenow", "0.95")
+    expect(handle).to_have_attribute("aria-valuenow", own)
+    assert desk.figure("Above the line") == held
 
 
 @pytest.mark.parametrize("base_url", ["fake"], indirect=True)
@@ -246,6 +251,13 @@ def test_export_in_each_format(desk: Desk) -> None:
         desk.page.get_by_label("How many rows").fill(top)
         return desk.download(lambda: desk.button("Download").click())
 
+    desk.button("Export").click()
+    for text in ("0", "-3", "2.5", "1e2", "some"):
+        desk.page.get_by_label("How many rows").fill(text)
+        expect(desk.button("Download")).to_be_disabled()
+    desk.page.keyboard.press("Escape")
+    name, content = download("CSV", "")
+    assert len(content.decode().splitlines()) - 1 == int(desk.figure("Ranked"))
     name, content = download("CSV", "7")
     assert name.endswith(".csv")
     rows = list(csv.DictReader(io.StringIO(content.decode())))
