@@ -142,7 +142,7 @@ def test_projects_that_cannot_be(http: httpx.Client) -> None:
     nothing = f"{PROJECTS}/0123"
     for response in (
         http.get(nothing),
-        http.put(nothing, json=base | {"version": 1}),
+        http.put(nothing, json=base | {"positives": [], "negatives": [], "version": 1}),
         http.post(f"{nothing}/undo", json={"version": 1}),
         http.post(f"{nothing}/restore"),
         http.get(f"{nothing}/history"),
@@ -150,6 +150,21 @@ def test_projects_that_cannot_be(http: httpx.Client) -> None:
         http.delete(nothing, params={"version": 1}),
     ):
         assert error_of(response)[:2] == (404, "unknown_project")
+
+
+def test_a_misspelt_field_empties_nothing(http: httpx.Client) -> None:
+    made = create(http)
+    place = f"{PROJECTS}/{made['id']}"
+    misspelt = {key: value for key, value in made.items() if key != "positives"}
+    for body, field in (
+        (misspelt | {"postives": HOLDS}, "positives"),
+        (made | {"note": "x"}, "note"),
+        ({key: value for key, value in made.items() if key != "negatives"}, "negatives"),
+    ):
+        assert error_of(http.put(place, json=body)) == (422, "bad_request", field)
+    assert error_of(http.post(PROJECTS, json=made | {"positive": []}))[2] == "positive"
+    assert http.post(PROJECTS, json=made).status_code == 201, "as it was read"
+    assert http.get(place).json() == made
 
 
 def test_numbers_stay_numbers(http: httpx.Client) -> None:

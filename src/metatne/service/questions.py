@@ -16,6 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from metatne.service.answers import Project
 from metatne.service.limits import (
     MAX_ASKED_SUPPORTS,
     MAX_CANDIDATES,
@@ -199,12 +200,10 @@ Name = Annotated[StrictStr, Field(min_length=1, max_length=MAX_NAME_LENGTH)]
 Notes = Annotated[StrictStr, Field(max_length=MAX_NOTES_LENGTH)]
 
 
-class ProjectContent(BaseModel):
+class ProjectContent(Body):
     """What a user writes down of a novel label."""
 
-    # A project as it was read may be sent back whole: what only the service sets is passed over.
     model_config = ConfigDict(
-        extra="ignore",
         json_schema_extra={
             "examples": [{"name": "plays chess", "model": "town", "positives": ["ann"]}]
         },
@@ -220,18 +219,38 @@ class ProjectContent(BaseModel):
     ] = None
     prior: Prior | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_what_the_service_sets(cls, data: Any) -> Any:
+        """A project as it was read may be sent back whole; any other field is a misspelt one."""
+        if not isinstance(data, dict):
+            return data
+        read_only = Project.model_fields.keys() - cls.model_fields.keys()
+        return {name: value for name, value in data.items() if name not in read_only}
+
 
 class ProjectChange(ProjectContent):
-    """A whole project, with the version of it that was read."""
+    """A whole project, with the version of it that was read.
+
+    Both sides are there, be they empty: what is left out would be lost.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
-                {"name": "plays chess", "model": "town", "positives": ["ann", "bob"], "version": 1}
+                {
+                    "name": "plays chess",
+                    "model": "town",
+                    "positives": ["ann", "bob"],
+                    "negatives": [],
+                    "version": 1,
+                }
             ]
         },
     )
 
+    positives: StoredSupports
+    negatives: StoredSupports
     version: Version
     accepts_graph: Annotated[
         StrictBool,
