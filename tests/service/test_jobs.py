@@ -18,6 +18,7 @@ from metatne.evidence import model as evidence_model
 from metatne.prediction.ranking import score_candidates
 from metatne.service import scoring
 from metatne.service.desk import Desk
+from metatne.service.http import server as http_server
 from metatne.service.http.server import Server
 from metatne.service.jobs import Cancelled, Job, Jobs
 from metatne.service.refusals import Refusal
@@ -272,3 +273,29 @@ def test_a_job_that_fails_leaves_room() -> None:
         jobs.submit(fail)
     blocked.set()
     jobs.close()
+
+
+def test_whoever_waits_when_the_service_stops_is_told(
+    town: ServedModel, tmp_path: Path, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "STOP_SECONDS", 0.2)
+    jobs = Jobs(max_running=1, max_waiting=2)
+    with ThreadPoolExecutor(3) as pool, running([town], tmp_path, jobs=jobs) as server:
+
+        def ask(number: int, accept: str) -> httpx.Response:
+            with httpx.Client(verify=False, base_url=server.url, timeout=30) as http:
+                return http.post(RANK, json=question(number), headers={"Accept": accept})
+
+        kinds = ("application/json", "text/event-stream", "application/json")
+        asked = [pool.submit(ask, number, kind) for number, kind in enumerate(kinds)]
+        wait_for(lambda: jobs.num_running + jobs.num_waiting == 3)
+        server.stop()
+        for waiting, kind in zip(asked, kinds, strict=True):
+            told = waiting.result()
+            if kind == "text/event-stream":
+                assert "event: error" in told.text
+                assert '"code":"cancelled"' in told.text
+            else:
+                assert error_of(told)[:2] == (503, "cancelled")
+                assert int(told.headers["retry-after"]) >= 1
+        assert not gate.is_set(), "they waited for the work"

@@ -7,7 +7,8 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError as NeverStarted
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from contextlib import suppress
 from threading import Event, Lock
 from typing import Any, Generic, TypeVar
 
@@ -42,6 +43,7 @@ class Job(Generic[Result]):
         self._is_put_off = False
         self._lock = Lock()
         self.future: Future[Result] = Future()
+        self._called_off: Future[None] = Future()
 
     def report(self, done: int, total: int) -> None:
         """Note how far the work is; raises where nobody waits for it, which ends it."""
@@ -56,6 +58,12 @@ class Job(Generic[Result]):
         self.future.cancel()
         if self._leave_put_off():
             self.future.set_exception(Cancelled())
+
+    def call_off(self) -> None:
+        """Cancel it, and tell whoever waits at once: the work itself may take long to end."""
+        self.cancel()
+        with suppress(InvalidStateError):  # nobody waits any more
+            self._called_off.set_result(None)
 
     def begin(self) -> bool:
         """Whether it is still wanted; asked again of work that was put off."""
@@ -78,11 +86,20 @@ class Job(Generic[Result]):
 
     async def result(self) -> Result:
         """What came of it; a caller that is cancelled cancels the work."""
+        done = asyncio.wrap_future(self.future)
+        called_off = asyncio.wrap_future(self._called_off)
         try:
-            return await asyncio.wrap_future(self.future)
+            first: set[asyncio.Future[Any]] = {done, called_off}
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            if not done.done():
+                raise Cancelled
+            return done.result()
         except asyncio.CancelledError:
             self.cancel()
             raise
+        finally:
+            called_off.cancel()
+            done.cancel()
 
 
 class Jobs:
@@ -120,10 +137,14 @@ class Jobs:
         self._enqueue(work, job)
         return job
 
+    def call_off(self) -> None:
+        """End all work, and tell whoever waits for it."""
+        for job in list(self._unfinished):
+            job.call_off()
+
     def close(self) -> None:
         """Call off all work; what has not begun never does."""
-        for job in list(self._unfinished):
-            job.cancel()
+        self.call_off()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _enqueue(self, work: Callable[[Job[Result]], Result], job: Job[Result]) -> None:

@@ -78,8 +78,8 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not a fault
 
     @property
     def is_trouble(self) -> bool:
-        """Whether somebody has to look after it; to load and to be busy is nothing unusual."""
-        return self.status >= 500 and self.code not in ("loading", "overloaded")
+        """Whether somebody has to look after it; to load, to be busy and to stop is usual."""
+        return self.status >= 500 and self.code not in ("loading", "overloaded", "cancelled")
 
 
 def refusal_of(error: MetaTNEError) -> Refusal:

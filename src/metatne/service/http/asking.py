@@ -46,11 +46,20 @@ async def run(request: Request, jobs: Jobs, work: Callable[[Job[bytes]], bytes])
     except (Cancelled, asyncio.CancelledError):
         pass
     finally:
+        is_gone = gone.done()
         gone.cancel()
         if not finished.done():
             job.cancel()
             finished.cancel()
-    raise Refusal("cancelled", "nobody waited for the answer", status=499)
+    if is_gone:
+        raise Refusal("cancelled", "nobody waited for the answer", status=499)
+    raise _stopping()
+
+
+def _stopping() -> Refusal:
+    """Work is called off by those who wait for it, or for all when the service stops."""
+    message = "the service is stopping; ask again when it is back"
+    return Refusal("cancelled", message, headers={"Retry-After": "5"})
 
 
 async def stream(request: Request, jobs: Jobs, work: Work) -> Response:
@@ -90,7 +99,7 @@ def _last_event(finished: asyncio.Future[bytes], scope: Scope) -> bytes:
     try:
         return _event("result", finished.result())
     except (Cancelled, asyncio.CancelledError):
-        refusal = Refusal("cancelled", "the service is stopping; ask again when it is back")
+        refusal = _stopping()
     except Exception as error:
         refusal = refusal_of_any(error)
         if refusal.is_trouble:  # the request itself was answered well: its line does not say it
