@@ -44,6 +44,7 @@ class FakeGraph:
     seconds_per_ranking: float = 0.0
     can: tuple[str, ...] = ("rank", "explain", "relate", "suggest", "map", "ego")
     example: JSON | None = None
+    is_better: bool = True
     by_text: dict[str, Id] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -69,6 +70,7 @@ def numbered_graph(seconds_per_ranking: float) -> FakeGraph:
     graph = _graph("people", [9_007_199_254_740_993 + n for n in range(300)], seed=2)
     graph.seconds_per_ranking = seconds_per_ranking
     graph.can = ("rank", "ego")
+    graph.is_better = False
     return graph
 
 

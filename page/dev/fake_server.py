@@ -269,6 +269,8 @@ def _model(graph: graphs.FakeGraph) -> JSON:
         "can": list(graph.can),
         "typical_share": 0.02,
         "example": graph.example,
+        "is_better_than_controls": graph.is_better,
+        "verdict": f"the model is {'' if graph.is_better else 'no '}better than its controls",
     }
 
 

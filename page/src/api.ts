@@ -168,7 +168,7 @@ function refusal(status: number, body: unknown): Refusal {
       code: failure?.code ?? "internal",
       message: failure?.message ?? `The server answered ${status} and gave no reason.`,
       field: failure?.field ?? null,
-      request_id: failure?.request_id ?? null,
+      request_id: failure?.request_id ?? "",
     },
     body,
   );

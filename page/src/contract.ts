@@ -1,8 +1,7 @@
-// What the service says, as in /api/v1/openapi.json.
+// What the service says, as in /api/v1/openapi.json; a test compares the two, field by field.
 
 /** As in the graph. An integer that a JavaScript number cannot hold comes as a bigint. */
 export type Id = string | number | bigint;
-export type Label = string | number | bigint;
 
 export type Ability = "rank" | "explain" | "relate" | "suggest" | "map" | "ego";
 
@@ -18,17 +17,19 @@ export interface Model {
   fingerprint: string;
   num_nodes: number;
   num_known_labels: number;
-  head: string;
+  head: "evidence" | "prototypes";
   can: Ability[];
   typical_share: number | null;
   example: Example | null;
+  /** On labels that it had not seen; null where that was not measured. */
+  is_better_than_controls: boolean | null;
+  verdict: string | null;
 }
 
 export interface FoundNode {
   id: Id;
-  name?: string | null;
-  degree: number;
-  labels: Label[];
+  degree: number | null;
+  labels: string[];
 }
 
 export interface FoundLabel {
@@ -36,12 +37,18 @@ export interface FoundLabel {
   num_holders: number;
 }
 
+export interface Neighbour {
+  id: Id;
+  weight: number;
+}
+
+/** Without a graph nobody knows how many neighbours there are. */
 export interface NodeCard {
   id: Id;
-  degree: number;
-  neighbours: { id: Id; weight: number }[];
-  num_neighbours: number;
-  labels: Label[];
+  degree: number | null;
+  neighbours: Neighbour[];
+  num_neighbours: number | null;
+  labels: string[];
   is_annotated: boolean;
 }
 
@@ -67,7 +74,7 @@ export interface Row {
   low: number | null;
   high: number | null;
   holds: boolean;
-  labels: Label[];
+  labels: string[];
 }
 
 export interface Ranking {
@@ -91,8 +98,13 @@ export interface Part {
 }
 
 export interface Weight {
-  label: Label;
+  label: string;
   weight: number;
+}
+
+export interface SharedNeighbour {
+  id: Id;
+  with: Id[];
 }
 
 export interface Explanation {
@@ -100,15 +112,15 @@ export interface Explanation {
   probability: number;
   log_odds: number;
   parts: Part[];
-  shared_neighbours: { id: Id; with: Id[] }[];
-  labels: Label[];
+  shared_neighbours: SharedNeighbour[];
+  labels: string[];
   label_weights: Weight[];
 }
 
 export interface Suggestion {
   id: Id;
   probability: number;
-  labels: Label[];
+  labels: string[];
 }
 
 export interface Point {
@@ -119,9 +131,22 @@ export interface Point {
   role: "positive" | "negative" | "candidate";
 }
 
+export interface EgoNode {
+  id: Id;
+  degree: number;
+  role: EgoRole;
+  probability: number | null;
+}
+
+export interface EgoEdge {
+  source: Id;
+  target: Id;
+  weight: number;
+}
+
 export interface Ego {
-  nodes: { id: Id; degree: number; role: EgoRole; probability?: number | null }[];
-  edges: { source: Id; target: Id; weight: number }[];
+  nodes: EgoNode[];
+  edges: EgoEdge[];
   cut: boolean;
 }
 export type EgoRole = "asked" | "positive" | "negative" | "neighbour";
@@ -162,5 +187,5 @@ export interface Failure {
   code: string;
   message: string;
   field: string | null;
-  request_id: string | null;
+  request_id: string;
 }

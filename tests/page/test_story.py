@@ -173,6 +173,15 @@ def test_rows_are_decided_as_the_service_decides(desk: Desk) -> None:
     expect(desk.page.locator(".line-band")).to_contain_text("a line of their own")
 
 
+@pytest.mark.parametrize("base_url", ["fake"], indirect=True)
+def test_a_model_that_is_not_to_be_relied_on_says_so(desk: Desk) -> None:
+    expect(desk.page.locator(".verdict")).to_have_count(0)
+    desk.page.get_by_label("Model").select_option("people")
+    expect(desk.page.locator(".verdict")).to_have_text(
+        "people: the model is no better than its controls"
+    )
+
+
 def test_prior_and_filter_and_pages(desk: Desk) -> None:
     first = desk.page.locator(".ranked-row .number").nth(1).inner_text()
     desk.page.get_by_label("How many of all nodes hold it?").fill("40")

@@ -11,7 +11,7 @@ import { tokenWanted } from "../token";
 import { Choice } from "./choice";
 import { Conflict } from "./conflict";
 import { Export, exportOpen } from "./export";
-import { Header } from "./header";
+import { Header, Verdict } from "./header";
 import { Help, helpOpen } from "./help";
 import { Labels, Next } from "./hints";
 import { Marks } from "./marks";
@@ -32,6 +32,7 @@ export function App() {
         Skip to the ranking
       </a>
       <Header />
+      <Verdict />
       <Lost />
       {problem.value !== null ? (
         <main class="alone">

@@ -211,7 +211,7 @@ function RankedRow({ row, isReachable, onFocus }: { row: Row; isReachable: boole
           isCurrent={isSelected}
           onFocus={onFocus}
         >
-          {row.labels.map(String).join(" · ")}
+          {row.labels.join(" · ")}
         </RowName>
       </td>
       <td class="bar-column">

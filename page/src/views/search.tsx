@@ -5,7 +5,7 @@ import { ask } from "../api";
 import type { FoundNode } from "../contract";
 import { model } from "../desk";
 import { showId } from "../logic/ids";
-import { count, nouns } from "../logic/numbers";
+import { count, neighbours, nouns } from "../logic/numbers";
 import { MarkButtons, moveByKey } from "./marking";
 import { RowName } from "./row_name";
 import { Failed } from "./states";
@@ -82,11 +82,11 @@ export function Search() {
               <li key={i} class="row">
                 <RowName
                   node={node.id}
-                  name={node.name ?? showId(node.id)}
+                  name={showId(node.id)}
                   isReachable={i === active}
                   onFocus={() => setActive(i)}
                 >
-                  {[nouns(node.degree, "neighbour"), ...node.labels.slice(0, 2).map(String)].join(" · ")}
+                  {[neighbours(node.degree), ...node.labels.slice(0, 2)].join(" · ")}
                 </RowName>
                 <MarkButtons node={node.id} isReachable={i === active} />
               </li>
