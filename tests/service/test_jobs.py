@@ -101,13 +101,13 @@ def test_work_that_nobody_waits_for_ends(
         connection.sendall(head.encode() + body)
         wait_for(lambda: jobs.num_running == 1)
         (job,) = jobs._unfinished
-        wait_for(lambda: job.total > 0)
+        wait_for(lambda: job.how_far.total > 0)
     wait_for(lambda: job._is_cancelled.is_set())
     gate.set()
     wait_for(lambda: jobs.num_running == 0)
     assert jobs.num_cancelled == 1
     assert isinstance(job.future.exception(), Cancelled)
-    assert job.done < job.total, "it went on to the end"
+    assert job.how_far.done < job.how_far.total, "it went on to the end"
 
 
 def test_progress_is_streamed(narrow: Server, gate: threading.Event) -> None:
@@ -133,6 +133,28 @@ def test_progress_is_streamed(narrow: Server, gate: threading.Event) -> None:
     assert result["rows"] == plain["rows"]
 
 
+def test_progress_is_streamed_to_all_who_wait(
+    town: ServedModel, tmp_path: Path, gate: threading.Event
+) -> None:
+    """The page asks for the map or a node's reasons too, and either may come first."""
+    jobs = Jobs(max_running=2)
+    with (
+        running([town], tmp_path, jobs=jobs) as server,
+        httpx.Client(verify=False, base_url=server.url, timeout=30) as http,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        first = pool.submit(http.post, RANK, json=EXAMPLES)
+        wait_for(lambda: jobs.num_running == 1)
+        with http.stream("POST", RANK, json=EXAMPLES, headers=EVENTS) as response:
+            lines = response.iter_lines()
+            assert next(lines) == "event: progress"
+            assert json.loads(next(lines).removeprefix("data: "))["total"] == NUM_PEOPLE - 5
+            assert (jobs.num_running, jobs.num_waiting) == (1, 1)
+            gate.set()
+            assert "event: result" in list(lines)
+        assert first.result().status_code == 200
+
+
 def test_errors_come_as_the_last_event(http: httpx.Client) -> None:
     response = http.post(RANK, json={"positives": ["nobody"]}, headers=EVENTS)
     assert response.status_code == 200
@@ -156,7 +178,8 @@ def test_equal_questions_are_worked_on_once(
                 pool.submit(http.post, f"/api/v1/models/town/{place}", json=EXAMPLES | more)
                 for place, more in (("rank", {}), ("suggest", {}), ("map", nodes), ("ego", nodes))
             ]
-            wait_for(lambda: server.state.jobs.num_running == 4)
+            jobs = server.state.jobs
+            wait_for(lambda: (jobs.num_running, jobs.num_waiting) == (1, 3))
             gate.set()
             assert {response.result().status_code for response in sent} == {200}
         assert desk.num_misses == 1

@@ -26,19 +26,31 @@ class Cancelled(Exception):  # noqa: N818 - nothing went wrong
     """Nobody waits for the answer any more."""
 
 
+class HowFar:
+    """How far a piece of work is, for all who wait for it."""
+
+    def __init__(self) -> None:
+        self.done, self.total = 0, 0
+
+    def note(self, done: int, total: int) -> None:
+        """So far; work that does not know its size says nothing."""
+        if total:
+            self.done, self.total = done, total
+
+
 class AskedAlready(Exception):  # noqa: N818 - nothing went wrong
     """Another job works on the same; it is worth trying again when that has `ended`."""
 
-    def __init__(self, ended: Future[None]) -> None:
+    def __init__(self, ended: Future[None], how_far: HowFar) -> None:
         super().__init__()
-        self.ended = ended
+        self.ended, self.how_far = ended, how_far
 
 
 class Job(Generic[Result]):
     """A piece of work, how far it is, and a way to call it off."""
 
     def __init__(self) -> None:
-        self.done, self.total = 0, 0
+        self.how_far = HowFar()
         self._is_cancelled = Event()
         self._is_put_off = False
         self._lock = Lock()
@@ -49,8 +61,7 @@ class Job(Generic[Result]):
         """Note how far the work is; raises where nobody waits for it, which ends it."""
         if self._is_cancelled.is_set():
             raise Cancelled
-        if total:
-            self.done, self.total = done, total
+        self.how_far.note(done, total)
 
     def cancel(self) -> None:
         """Take it out of the queue, or let its next report end it."""
@@ -68,11 +79,13 @@ class Job(Generic[Result]):
     def begin(self) -> bool:
         """Whether it is still wanted; asked again of work that was put off."""
         if self._leave_put_off():
+            self.how_far = HowFar()
             return True
         return not self.future.done() and self.future.set_running_or_notify_cancel()
 
-    def put_off(self) -> None:
-        """Nobody works on it for now, though it has begun."""
+    def put_off(self, how_far: HowFar) -> None:
+        """Nobody works on it for now, though it has begun; it is as far as what it waits for."""
+        self.how_far = how_far
         with self._lock:
             self._is_put_off = True
         if self._is_cancelled.is_set():
@@ -111,19 +124,17 @@ class Jobs:
         self._pool = ThreadPoolExecutor(self.max_running, thread_name_prefix="metatne-ask")
         self._lock = Lock()
         self._unfinished: set[Job[Any]] = set()
+        self.num_running = 0
+        """Jobs that are worked on."""
+
         self._mean_seconds = 0.5
         self.num_refused = 0
         self.num_cancelled = 0
 
     @property
-    def num_running(self) -> int:
-        """Jobs that are worked on."""
-        return min(len(self._unfinished), self.max_running)
-
-    @property
     def num_waiting(self) -> int:
-        """Jobs in the queue."""
-        return max(len(self._unfinished) - self.max_running, 0)
+        """Jobs in the queue, and those that wait for another's answer."""
+        return max(len(self._unfinished) - self.num_running, 0)
 
     def submit(self, work: Callable[[Job[Result]], Result]) -> Job[Result]:
         """Start the work, or put it in the queue; `Refusal` where that is full."""
@@ -160,7 +171,7 @@ class Jobs:
         try:
             made = self._timed(work, job)
         except AskedAlready as put_off:
-            job.put_off()
+            job.put_off(put_off.how_far)
             put_off.ended.add_done_callback(lambda ended: self._enqueue(work, job))
         except BaseException as error:
             job.future.set_exception(error)
@@ -170,10 +181,18 @@ class Jobs:
     def _timed(self, work: Callable[[Job[Result]], Result], job: Job[Result]) -> Result:
         started = time.perf_counter()
         job.report(0, 0)
-        made = work(job)
+        self._count_running(1)
+        try:
+            made = work(job)
+        finally:
+            self._count_running(-1)
         seconds = time.perf_counter() - started
         self._mean_seconds += RECENT * (seconds - self._mean_seconds)
         return made
+
+    def _count_running(self, by: int) -> None:
+        with self._lock:
+            self.num_running += by
 
     def _finished(self, job: Job[Result]) -> None:
         with self._lock:

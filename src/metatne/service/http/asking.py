@@ -80,14 +80,14 @@ async def _events(request: Request, job: Job[bytes]) -> AsyncIterator[bytes]:
         while not (await asyncio.wait({finished}, timeout=LOOK_SECONDS))[0]:
             if await request.is_disconnected():
                 return
-            if job.total and (job.done, job.total) != told:
-                told, told_at = (job.done, job.total), time.monotonic()
+            if (now := _how_far(job)) not in (told, (0, 0)):
+                told, told_at = now, time.monotonic()
                 yield _event("progress", _progress(*told))
             elif time.monotonic() - told_at > QUIET_SECONDS:
                 told_at = time.monotonic()
                 yield b": still at it\n\n"
-        if job.total and (job.done, job.total) != told:
-            yield _event("progress", _progress(job.done, job.total))
+        if (now := _how_far(job)) not in (told, (0, 0)):
+            yield _event("progress", _progress(*now))
         yield _last_event(finished, request.scope)
     finally:
         if not finished.done():
@@ -106,6 +106,10 @@ def _last_event(finished: asyncio.Future[bytes], scope: Scope) -> bytes:
             facts = {"request_id": scope.get(REQUEST_ID, ""), "trouble": format_exc()}
             log.error("a question failed", extra={"facts": facts})
     return _event("error", error_body(refusal, scope))
+
+
+def _how_far(job: Job[bytes]) -> tuple[int, int]:
+    return job.how_far.done, job.how_far.total
 
 
 def _progress(done: int, total: int) -> bytes:
