@@ -54,6 +54,12 @@ def test_with_the_token_all_is_told(locked: Server) -> None:
     with httpx.Client(verify=False, base_url=locked.url, headers=headers) as http:
         assert http.get("/api/v1/models").status_code == 200
         assert http.post(RANK, json=EXAMPLES).status_code == 200
+        document = http.get("/api/v1/openapi.json").json()
+    (scheme,) = document["components"]["securitySchemes"].items()
+    assert scheme[1] == {"type": "http", "scheme": "bearer"}
+    for path, routes in document["paths"].items():
+        if path.startswith("/api/v1/"):
+            assert all(route["security"] == [{scheme[0]: []}] for route in routes.values())
 
 
 @pytest.mark.parametrize(
@@ -76,6 +82,7 @@ def test_pages_elsewhere_cannot_write(
         assert response.status_code == 200
     else:
         assert error_of(response) == (403, "forbidden_origin", None)
+        assert "proxy_set_header Host $host" in response.json()["error"]["message"]
         assert error_of(http.delete("/api/v1/projects/x?version=1", headers=headers))[0] == 403
     assert "access-control-allow-origin" not in response.headers
     assert http.get("/api/v1/models", headers=headers).status_code == 200

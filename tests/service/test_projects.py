@@ -71,12 +71,12 @@ def test_undo_and_redo_walk_through_what_was(http: httpx.Client) -> None:
         assert content(now) == content(expected)
         assert now["can_redo"]
     assert not now["can_undo"]
-    assert error_of(step(http, now, "undo"))[:2] == (409, "bad_request")
+    assert error_of(step(http, now, "undo"))[:2] == (409, "nothing_to_undo")
     for expected in versions[1:]:
         now = step(http, now, "redo").json()
         assert content(now) == content(expected)
     assert not now["can_redo"]
-    assert error_of(step(http, now, "redo"))[:2] == (409, "bad_request")
+    assert error_of(step(http, now, "redo"))[:2] == (409, "nothing_to_undo")
     now = step(http, now, "undo").json()
     now = save(http, now, name="another way")
     assert now["can_undo"]

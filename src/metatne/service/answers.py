@@ -293,6 +293,7 @@ ErrorCode = Literal[
     "unknown_project",
     "bad_support",
     "conflict",
+    "nothing_to_undo",
     "too_large",
     "unauthorised",
     "forbidden_origin",

@@ -117,7 +117,7 @@ class ProjectStore:
 
         def step(connection: sqlite3.Connection, now: _Now) -> tuple[str, int, int, bool]:
             if now.parent is None:
-                raise Refusal("bad_request", "there is nothing to undo", status=409)
+                raise Refusal("nothing_to_undo", "there is nothing to undo")
             return "undone", now.parent, now.tip, False
 
         return self._next(project_id, version, step)
@@ -127,7 +127,7 @@ class ProjectStore:
 
         def step(connection: sqlite3.Connection, now: _Now) -> tuple[str, int, int, bool]:
             if now.tip == now.shown:
-                raise Refusal("bad_request", "there is nothing to redo", status=409)
+                raise Refusal("nothing_to_undo", "there is nothing to redo")
             return "redone", _next_towards(connection, now.shown, now.tip), now.tip, False
 
         return self._next(project_id, version, step)

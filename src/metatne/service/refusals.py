@@ -27,6 +27,7 @@ STATUS: dict[ErrorCode, int] = {
     "unknown_project": 404,
     "bad_support": 422,
     "conflict": 409,
+    "nothing_to_undo": 409,
     "too_large": 413,
     "unauthorised": 401,
     "forbidden_origin": 403,

@@ -91,7 +91,10 @@ class Guard:
         if _place(origin) != headers.get("host", "").lower():
             raise Refusal(
                 "forbidden_origin",
-                f"expected a request from this service's own page, found the origin {origin!r}",
+                f"expected a request from this service's own page, found the origin {origin!r} at "
+                f"the host {headers.get('host', '')!r}; a proxy in front of it has to hand on the "
+                "host that the browser asked for (nginx: `proxy_set_header Host $host`, with "
+                "`:$server_port` where that is no usual one)",
             )
 
     def _check_token(self, path: str, headers: Headers) -> None:
