@@ -185,7 +185,10 @@ class Handler(BaseHTTPRequestHandler):
             match [self.command, *rest]:
                 case ["GET"]:
                     is_deleted = self.query.get("deleted") == "true"
-                    self._json({"projects": projects.all(is_deleted)})
+                    limit = int(self.query.get("limit", 100))
+                    self._json(projects.all(is_deleted, self.query.get("model"), limit))
+                case ["POST", "purge"]:
+                    self._json({"num_purged": projects.purge()})
                 case ["POST"]:
                     self._json(projects.create(self._marked(json.loads(self.body))), 201)
                 case ["POST", "import"]:

@@ -174,6 +174,25 @@ export interface Project {
   can_redo: boolean;
 }
 
+/** A project in a list; its examples are counted, and told when it is opened. */
+export interface ProjectSummary {
+  id: string;
+  name: string;
+  model: string;
+  graph: MarkedGraph | null;
+  num_positives: number;
+  num_negatives: number;
+  version: number;
+  created: string;
+  changed: string;
+  deleted: boolean;
+}
+
+export interface Projects {
+  projects: ProjectSummary[];
+  num_projects: number;
+}
+
 export interface Version {
   version: number;
   changed: string;

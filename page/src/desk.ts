@@ -1,7 +1,7 @@
 // What lies open: the models, the project in hand, the node looked at.
 import { batch, computed, effect, signal } from "@preact/signals";
 import { ask } from "./api";
-import type { Id, MarkedGraph, Model, Project, Question } from "./contract";
+import type { Id, MarkedGraph, Model, Project, Projects, Question } from "./contract";
 import type { Draft, Mark } from "./logic/draft";
 import { emptyDraft, markOf, sameDraft, withMark } from "./logic/draft";
 import { keyOf, showId } from "./logic/ids";
@@ -135,11 +135,9 @@ async function firstSheet(): Promise<Sheet> {
 /** The model's example, else its newest project, else an empty one. */
 export async function sheetFor(chosen: Model): Promise<Sheet> {
   if (chosen.example !== null) return exampleOf(chosen);
-  const { projects } = await ask<{ projects: Project[] }>("/projects?deleted=false");
-  const [newest] = projects
-    .filter((project) => project.model === chosen.name)
-    .sort((a, b) => (a.changed < b.changed ? 1 : -1));
-  return newest ? Sheet.of(newest) : new Sheet(chosen.name, emptyDraft("New label"));
+  const path = `/projects?model=${encodeURIComponent(chosen.name)}&limit=1`;
+  const [newest] = (await ask<Projects>(path)).projects;
+  return newest ? sheetOf(newest.id) : new Sheet(chosen.name, emptyDraft("New label"));
 }
 
 export function exampleOf(chosen: Model): Sheet {

@@ -2,7 +2,7 @@
 import { batch, signal } from "@preact/signals";
 import { Lost, Refusal, ask } from "./api";
 import { whenBack } from "./connection";
-import type { MarkedGraph, Project } from "./contract";
+import type { MarkedGraph, Project, ProjectSummary, Projects } from "./contract";
 import type { Draft } from "./logic/draft";
 import { contentOf, sameDraft } from "./logic/draft";
 import * as journals from "./logic/journal";
@@ -134,14 +134,13 @@ export class Sheet {
   }
 
   private async findMade(since: number): Promise<Project | undefined> {
-    const { projects } = await ask<{ projects: Project[] }>("/projects?deleted=false");
-    return projects.find(
-      (project) =>
-        project.version === 1 &&
-        project.model === this.model &&
-        Date.parse(project.created) >= since &&
-        sameDraft(contentOf(project), this.first),
-    );
+    const { projects } = await ask<Projects>(`/projects?model=${encodeURIComponent(this.model)}`);
+    const isNew = (project: ProjectSummary) => project.version === 1 && Date.parse(project.created) >= since;
+    for (const { id } of projects.filter(isNew)) {
+      const project = await ask<Project>(`/projects/${id}`);
+      if (sameDraft(contentOf(project), this.first)) return project;
+    }
+    return undefined;
   }
 
   /** Takes what the server has, when this tab has nothing to say against it. */

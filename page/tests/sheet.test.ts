@@ -166,7 +166,9 @@ for (const isMade of [true, false])
     const others = [old, project(one, 1, { id: "other" }), project(empty, 2, { id: "changed" })];
     const calls = serve((call) => {
       if (call.method === "PUT") return put(call);
-      if (call.method === "GET") return reply({ projects: isMade ? [...others, project(empty, 1)] : others });
+      const all = isMade ? [...others, project(empty, 1)] : others;
+      if (call.path === "/projects?model=town") return reply({ projects: all, num_projects: all.length });
+      if (call.method === "GET") return reply(all.find(({ id }) => call.path === `/projects/${id}`));
       if (!isLost) return reply(project(empty, 1), 201);
       isLost = false;
       throw new TypeError("Failed to fetch");
@@ -174,8 +176,9 @@ for (const isMade of [true, false])
     const sheet = new Sheet("town", empty);
     sheet.change(one);
     await until(isIdle(sheet));
-    const again = isMade ? [] : ["POST /projects"];
-    assert.deepEqual(kinds(calls), ["POST /projects", "GET /projects?deleted=false", ...again, "PUT /projects/p1"]);
+    const looked = ["GET /projects?model=town", "GET /projects/other"];
+    const then = isMade ? ["GET /projects/p1"] : ["POST /projects"];
+    assert.deepEqual(kinds(calls), ["POST /projects", ...looked, ...then, "PUT /projects/p1"]);
     assert.deepEqual(sheet.saved.value!.content, one);
   });
 

@@ -41,6 +41,8 @@ from metatne.service.answers import (
     Project,
     ProjectHistory,
     Projects,
+    ProjectSummary,
+    Purged,
     RankAnswer,
     RelateAnswer,
     SuggestAnswer,
@@ -210,9 +212,19 @@ class Client:
         place = f"/models/{_part(model)}/export"
         return self._send("POST", place, json=body, params={"format": format}).content
 
-    def projects(self, *, deleted: bool = False) -> list[Project]:
-        """The label projects, or those that were deleted."""
-        return self._get(Projects, "/projects", deleted=deleted).projects
+    def projects(self, *, deleted: bool = False, model: str | None = None) -> list[ProjectSummary]:
+        """All label projects, or those that were deleted; `project` has the examples of one."""
+        found: list[ProjectSummary] = []
+        query = {"deleted": deleted} | ({} if model is None else {"model": model})
+        while True:
+            page = self._get(Projects, "/projects", **query, offset=len(found))
+            found += page.projects
+            if not page.projects or len(found) >= page.num_projects:
+                return found
+
+    def purge_projects(self) -> int:
+        """Remove every deleted project for good; how many there were."""
+        return Purged.model_validate_json(self._send("POST", "/projects/purge").content).num_purged
 
     def project(self, project: str) -> Project:
         """The newest version of a project."""

@@ -42,6 +42,17 @@ def test_delete_can_be_undone(desk: Desk) -> None:
     expect(project).to_have_count(1)
 
 
+def test_what_is_deleted_can_go_for_good(desk: Desk) -> None:
+    project = named(desk, "best forgotten")
+    project.get_by_role("button", name="Delete best forgotten").click()
+    expect(project).to_have_count(0)
+    desk.button("Deleted ones").click()
+    expect(project).to_have_count(1)
+    desk.button("Remove all of them for good…").click()
+    desk.page.get_by_role("button", name="Yes, remove").click()
+    expect(desk.page.get_by_text("Nothing has been deleted")).to_be_visible()
+
+
 def test_history_names_every_version(desk: Desk) -> None:
     desk.mark_row(0, holds=True)
     project = named(desk, "with a past")

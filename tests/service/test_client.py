@@ -123,6 +123,11 @@ def test_projects_go_all_the_way(client: Client) -> None:
     assert gone.id in {project.id for project in client.projects(deleted=True)}
     assert not client.restore_project(made.id).deleted
     assert client.history(made.id).versions[-1].what == "created"
+    client.delete_project(copy)
+    assert client.purge_projects() >= 1
+    assert client.projects(deleted=True) == []
+    with pytest.raises(ProjectError, match="no project"):
+        client.restore_project(copy.id)
 
 
 def test_errors_are_the_librarys(client: Client) -> None:

@@ -93,6 +93,6 @@ def test_the_stand_in_answers_as_the_service_does(fake: ModuleType) -> None:
     content = {"name": "x", "model": "packages", "graph": {"name": "g", "fingerprint": "f"}}
     made = projects.create(content | marked)
     check(answers.Project, made)
-    check(answers.Projects, {"projects": projects.all(False)})
+    check(answers.Projects, projects.all(False))
     check(answers.ProjectHistory, {"versions": projects.history(made["id"])})
     check(answers.ErrorAnswer, fake.RefusedError(404, "bad_request", "no").body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metatne.errors import MetaTNEError
+from metatne.service import project_nodes
 from metatne.service.answers import MarkedGraph
 from metatne.service.catalogue import Catalogue
 from metatne.service.plain_cells import read_cell, safe_cell
@@ -47,18 +49,29 @@ def content(project: Project) -> tuple[Any, ...]:
     return project["name"], project["positives"], project["negatives"], project["notes"]
 
 
+def summary(project: Project) -> Project:
+    """What a list says of it."""
+    told = ("id", "name", "model", "graph", "version", "created", "changed", "deleted")
+    return {key: project[key] for key in told} | {
+        "num_positives": len(project["positives"]),
+        "num_negatives": len(project["negatives"]),
+    }
+
+
 def test_a_project_is_kept(http: httpx.Client) -> None:
     made = create(http, notes="from the café", threshold=0.4, prior=0.05)
     assert made["version"] == 1
     assert (made["can_undo"], made["can_redo"], made["deleted"]) == (False, False, False)
     assert (made["threshold"], made["prior"]) == (0.4, 0.05)
     assert http.get(f"{PROJECTS}/{made['id']}").json() == made
-    assert made in http.get(PROJECTS).json()["projects"]
+    assert summary(made) in http.get(PROJECTS).json()["projects"]
     changed = save(http, made, name="go", positives=[*HOLDS, "person 30"], threshold=None)
     assert changed["version"] == 2
     assert changed["created"] == made["created"] <= changed["changed"]
     assert changed["threshold"] is None
-    assert http.get(PROJECTS).json()["projects"][0] == changed, "the last changed comes first"
+    assert http.get(PROJECTS).json()["projects"][0] == summary(changed), (
+        "the last changed comes first"
+    )
 
 
 def test_undo_and_redo_walk_through_what_was(http: httpx.Client) -> None:
@@ -115,7 +128,7 @@ def test_what_is_deleted_can_be_restored(http: httpx.Client) -> None:
     assert gone["deleted"]
     assert made["id"] not in {p["id"] for p in http.get(PROJECTS).json()["projects"]}
     bin_ = http.get(PROJECTS, params={"deleted": True}).json()["projects"]
-    assert gone in bin_
+    assert summary(gone) in bin_
     late = http.put(place, json=gone)
     assert error_of(late)[:2] == (409, "conflict")
     assert "restore" in late.json()["error"]["message"]
@@ -150,6 +163,41 @@ def test_projects_that_cannot_be(http: httpx.Client) -> None:
         http.delete(nothing, params={"version": 1}),
     ):
         assert error_of(response)[:2] == (404, "unknown_project")
+
+
+def test_lists_come_in_pages(http: httpx.Client) -> None:
+    made = [create(http, name=str(n), model="numbers", positives=[n], negatives=[]) for n in (1, 2)]
+    whole = http.get(PROJECTS, params={"limit": 2000}).json()
+    pages = [
+        http.get(PROJECTS, params={"limit": 1, "offset": n}).json()
+        for n in range(whole["num_projects"])
+    ]
+    assert [page["projects"][0] for page in pages] == whole["projects"]
+    assert {page["num_projects"] for page in pages} == {len(whole["projects"])}
+    of_one = http.get(PROJECTS, params={"model": "numbers", "limit": 2}).json()["projects"]
+    assert of_one == [summary(project) for project in reversed(made)]
+    assert http.get(PROJECTS, params={"model": "nothing"}).json()["num_projects"] == 0
+
+
+def test_what_can_be_kept_can_be_sent_back(http: httpx.Client) -> None:
+    for name in ("\u20ac", "x"):  # the first is six bytes where JSON is plain ASCII
+        notes = name * 100_000
+        made = create(http, notes=notes)
+        body = json.dumps(made | {"prior": 0.5}, ensure_ascii=True).encode()
+        place = f"{PROJECTS}/{made['id']}"
+        sent = http.put(place, content=body, headers={"Content-Type": "application/json"})
+        assert sent.status_code == 200, sent.text
+
+
+def test_a_project_has_one_size_limit_however_it_comes(
+    http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = {"name": "x", "model": "town", "positives": [f"{n}{'x' * 9_900}" for n in range(120)]}
+    assert error_of(http.post(PROJECTS, json=long))[:2] == (413, "too_large")
+    monkeypatch.setattr(project_nodes, "MAX_PROJECT_BYTES", 100)
+    query = {"name": "x" * 100, "model": "town"}
+    late = http.post(f"{PROJECTS}/import", params=query, content="person 1,holds", headers=CSV)
+    assert error_of(late)[:2] == (413, "too_large")
 
 
 def test_a_misspelt_field_empties_nothing(http: httpx.Client) -> None:

@@ -1,10 +1,10 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, askFile } from "../api";
-import type { Project, Version } from "../contract";
+import type { Projects as All, Project, ProjectSummary, Version } from "../contract";
 import { exampleOf, model, models, open, openInstead, openProject, otherGraphOf, sheet } from "../desk";
 import { emptyDraft } from "../logic/draft";
-import { ago, nouns } from "../logic/numbers";
+import { ago, count, nouns } from "../logic/numbers";
 import { say, sayError } from "../notice";
 import { Sheet } from "../sheet";
 import { Dialog } from "./dialog";
@@ -13,26 +13,26 @@ import { Empty, Failed, Waiting } from "./states";
 
 export const projectsOpen = signal(false);
 
-type List = { projects: Project[]; error: unknown };
+const STRETCH = 100;
+
+type List = { projects: ProjectSummary[]; total: number; error: unknown };
 
 /** All projects: open, make, rename, delete and bring back, with their history. */
 export function Projects() {
   const [showsDeleted, setShowsDeleted] = useState(false);
+  const [most, setMost] = useState(STRETCH);
   const [list, setList] = useState<List | null>(null);
-  const [history, setHistory] = useState<Project | null>(null);
+  const [history, setHistory] = useState<ProjectSummary | null>(null);
   const close = () => (projectsOpen.value = false);
 
   const load = () => {
-    ask<{ projects: Project[] }>(`/projects?deleted=${showsDeleted}`).then(
-      ({ projects }) => {
-        const shown = projects.filter((project) => project.deleted === showsDeleted);
-        setList({ projects: shown.sort((a, b) => (a.changed < b.changed ? 1 : -1)), error: null });
-      },
-      (error: unknown) => setList({ projects: [], error }),
+    ask<All>(`/projects?deleted=${showsDeleted}&limit=${most}`).then(
+      ({ projects, num_projects }) => setList({ projects, total: num_projects, error: null }),
+      (error: unknown) => setList({ projects: [], total: 0, error }),
     );
   };
   // What is changed in the open project is carried to the server beside this list.
-  useEffect(load, [showsDeleted, sheet.value?.saved.value?.version]);
+  useEffect(load, [showsDeleted, most, sheet.value?.saved.value?.version]);
 
   const create = async () => {
     const next = new Sheet(modelName(), emptyDraft("New label"));
@@ -98,7 +98,37 @@ export function Projects() {
           />
         ))}
       </ul>
+      {list !== null && list.total > list.projects.length && (
+        <button type="button" onClick={() => setMost(most + STRETCH)}>
+          Show more of {count(list.total)}
+        </button>
+      )}
+      {showsDeleted && list !== null && list.total > 0 && <Purge number={list.total} onDone={load} />}
     </Dialog>
+  );
+}
+
+/** What is gone for good is asked for twice. */
+function Purge({ number, onDone }: { number: number; onDone: () => void }) {
+  const [isSure, setSure] = useState(false);
+  const run = async () => {
+    try {
+      const { num_purged } = await ask<{ num_purged: number }>("/projects/purge", { method: "POST" });
+      say(`${nouns(num_purged, "project")} removed for good`);
+    } catch (error) {
+      sayError(error);
+    }
+    setSure(false);
+    onDone();
+  };
+  return isSure ? (
+    <button type="button" onClick={() => void run()}>
+      Yes, remove {nouns(number, "project")} with all history
+    </button>
+  ) : (
+    <button type="button" class="quiet" onClick={() => setSure(true)}>
+      Remove all of them for good…
+    </button>
   );
 }
 
@@ -115,7 +145,7 @@ function nameIt(): void {
 }
 
 interface ItemProps {
-  project: Project;
+  project: ProjectSummary;
   onOpen: () => void;
   onHistory: () => void;
   onChange: () => void;
@@ -133,7 +163,9 @@ function Item({ project, onOpen, onHistory, onChange }: ItemProps) {
     if (wanted === "" || wanted === project.name) return;
     if (isOpen) return sheet.value!.change({ ...sheet.value!.draft, name: wanted });
     try {
-      await ask(`/projects/${project.id}`, { method: "PUT", body: body({ ...project, name: wanted }) });
+      const path = `/projects/${project.id}`;
+      const now = await ask<Project>(path);
+      await ask(path, { method: "PUT", body: { ...now, name: wanted } });
     } catch (error) {
       sayError(error);
     }
@@ -146,7 +178,7 @@ function Item({ project, onOpen, onHistory, onChange }: ItemProps) {
         <button type="button" class="project-name" disabled={project.deleted} onClick={onOpen}>
           <span class="name">{project.name}</span>
           <span class="faint small">
-            {nouns(project.positives.length, "node")} with it, {project.negatives.length} without ·{" "}
+            {nouns(project.num_positives, "node")} with it, {project.num_negatives} without ·{" "}
             {project.model} · {ago(project.changed)}
             {isOpen ? " · open" : ""}
             {elsewhere ? ` · marked on another graph (${elsewhere.name})` : ""}
@@ -206,18 +238,7 @@ function Item({ project, onOpen, onHistory, onChange }: ItemProps) {
   );
 }
 
-const body = ({ name, model, positives, negatives, notes, threshold, prior, version }: Project) => ({
-  name,
-  model,
-  positives,
-  negatives,
-  notes,
-  threshold,
-  prior,
-  version,
-});
-
-async function download(project: Project): Promise<void> {
+async function download(project: ProjectSummary): Promise<void> {
   try {
     const { blob, name } = await askFile(`/projects/${project.id}/csv`, { accept: "text/csv" });
     save(blob, name.endsWith(".csv") ? name : `${name}.csv`);
@@ -226,7 +247,7 @@ async function download(project: Project): Promise<void> {
   }
 }
 
-async function remove(project: Project, onChange: () => void): Promise<void> {
+async function remove(project: ProjectSummary, onChange: () => void): Promise<void> {
   try {
     const isOpen = sheet.value?.saved.value?.id === project.id;
     const version = isOpen ? sheet.value!.saved.value!.version : project.version;
@@ -243,7 +264,7 @@ async function remove(project: Project, onChange: () => void): Promise<void> {
   onChange();
 }
 
-async function restore(project: Project, onChange: () => void): Promise<boolean> {
+async function restore(project: ProjectSummary, onChange: () => void): Promise<boolean> {
   try {
     await ask<Project>(`/projects/${project.id}/restore`, { method: "POST" });
     say(`${project.name} is back`);
@@ -292,7 +313,7 @@ function Import({ onDone }: { onDone: (id: string) => void }) {
   );
 }
 
-function History({ project }: { project: Project }) {
+function History({ project }: { project: ProjectSummary }) {
   const [versions, setVersions] = useState<Version[] | null>(null);
   const [error, setError] = useState<unknown>(null);
   useEffect(() => {

@@ -263,10 +263,33 @@ class Project(Answer):
     can_redo: bool
 
 
+class ProjectSummary(Answer):
+    """A label project in a list: its examples are counted, and told when it is opened."""
+
+    id: str
+    name: str
+    model: str
+    graph: MarkedGraph | None
+    num_positives: int
+    num_negatives: int
+    version: int
+    created: str
+    changed: str
+    deleted: bool
+
+
 class Projects(Answer):
     """Label projects, the last changed first."""
 
-    projects: list[Project]
+    projects: list[ProjectSummary]
+    num_projects: int
+    """All that there are, of which `projects` may be a page."""
+
+
+class Purged(Answer):
+    """How many deleted projects are gone for good."""
+
+    num_purged: int
 
 
 class ProjectVersion(Answer):

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 MAX_BODY_BYTES = 2**20
-MAX_IMPORT_BYTES = 5 * 2**20
+MAX_PROJECT_BYTES = 2**20
+"""A label project as JSON, however it came."""
+
+MAX_PROJECT_BODY_BYTES = 5 * MAX_PROJECT_BYTES
+"""A body about a project: whatever is kept can be sent back, with escapes and as it was read."""
+
 BODY_SECONDS = 30.0
 """How long a client may take to send its body."""
 

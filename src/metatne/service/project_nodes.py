@@ -9,7 +9,7 @@ import numpy as np
 
 from metatne.service.answers import MarkedGraph, Project
 from metatne.service.catalogue import Catalogue
-from metatne.service.limits import MAX_SUPPORTS
+from metatne.service.limits import MAX_PROJECT_BYTES, MAX_SUPPORTS
 from metatne.service.questions import NodeId, ProjectChange, ProjectContent
 from metatne.service.refusals import Refusal
 from metatne.service.served_model import ServedModel
@@ -38,6 +38,7 @@ def checked_content(
             f"expected at most {MAX_SUPPORTS:,} examples in all, found {number:,}",
             field="negatives",
         )
+    check_size(content)
     sides: dict[str, list[NodeId]] = {}
     seen: dict[NodeId, str] = {}
     for field in ("positives", "negatives"):
@@ -55,6 +56,17 @@ def checked_content(
             seen[node] = field
         sides[field] = nodes
     return content.model_copy(update=sides)
+
+
+def check_size(content: ProjectContent) -> None:
+    """Refuse a project that is too large to be kept, be it written or imported."""
+    size = len(content.model_dump_json().encode())
+    if size > MAX_PROJECT_BYTES:
+        raise Refusal(
+            "too_large",
+            f"expected a project of at most {MAX_PROJECT_BYTES:,} bytes, found {size:,}; "
+            "make two of it",
+        )
 
 
 def graph_of(

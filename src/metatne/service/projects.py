@@ -17,9 +17,22 @@ from typing import Any
 from pydantic import ConfigDict, ValidationError
 
 from metatne.errors import ConflictError, ProjectError
-from metatne.service.answers import MarkedGraph, Project, ProjectHistory, Projects, ProjectVersion
+from metatne.service.answers import (
+    MarkedGraph,
+    Project,
+    ProjectHistory,
+    Projects,
+    ProjectVersion,
+    Purged,
+)
 from metatne.service.limits import MAX_PROJECTS
 from metatne.service.project_database import ProjectDatabase, insert
+from metatne.service.project_lists import (
+    IS_THERE,
+    count_projects,
+    list_projects,
+    purge_deleted,
+)
 from metatne.service.questions import ProjectContent
 from metatne.service.refusals import Refusal
 
@@ -47,12 +60,12 @@ class _Stored(ProjectContent):
     graph: MarkedGraph | None = None
 
 
-_NEWEST = """
+_NEWEST = f"""
     SELECT p.id, p.created, v.version, v.changed, v.shown, v.tip, v.deleted, c.parent, c.body
     FROM projects AS p
     JOIN versions AS v ON v.project = p.id
     JOIN contents AS c ON c.id = v.shown
-    WHERE v.version = (SELECT max(version) FROM versions WHERE project = p.id)
+    WHERE {IS_THERE}
 """
 
 
@@ -62,14 +75,27 @@ class ProjectStore:
     def __init__(self, database: ProjectDatabase) -> None:
         self._database = database
 
-    def all(self, *, deleted: bool = False) -> Projects:
+    def all(
+        self,
+        *,
+        deleted: bool = False,
+        model: str | None = None,
+        limit: int = MAX_PROJECTS,
+        offset: int = 0,
+    ) -> Projects:
         """The projects that are there, or those that were deleted; the last changed first."""
-        with self._database.reading() as connection:
-            rows = connection.execute(
-                f"{_NEWEST} AND v.deleted = ? ORDER BY v.changed DESC, p.id", (deleted,)
-            ).fetchall()
-        # Bodies are read when the lock is released: there may be thousands, of thousands of nodes.
-        return Projects(projects=[self._project(_now(row)) for row in rows])
+        try:
+            with self._database.reading() as connection:
+                return list_projects(
+                    connection, deleted=deleted, model=model, limit=limit, offset=offset
+                )
+        except (ValidationError, ValueError) as error:
+            raise self._no_project() from error
+
+    def purge(self) -> Purged:
+        """Let go of every deleted project for good: room for others."""
+        with self._database.writing() as connection:
+            return Purged(num_purged=purge_deleted(connection, _time()))
 
     def get(self, project_id: str) -> Project:
         """The newest version of a project, deleted or not."""
@@ -83,12 +109,13 @@ class ProjectStore:
         """A new project."""
         project_id = uuid.uuid4().hex
         with self._database.writing() as connection:
-            (number,) = connection.execute("SELECT count(*) FROM projects").fetchone()
+            number = count_projects(connection)
             if number >= MAX_PROJECTS:
                 raise Refusal(
                     "too_large",
                     f"there are {number} projects already, deleted ones among them, and there "
-                    f"may be {MAX_PROJECTS}; serve from another directory (--data)",
+                    f"may be {MAX_PROJECTS}; remove the deleted ones for good (POST "
+                    "/api/v1/projects/purge), or serve from another directory (--data)",
                 )
             insert(connection, "projects", project_id, _time())
             shown = _write(connection, project_id, None, content, graph)

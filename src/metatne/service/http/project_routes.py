@@ -10,16 +10,17 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from metatne.service.answers import Answer, Project, ProjectHistory, Projects
+from metatne.service.answers import Answer, Project, ProjectHistory, Projects, Purged
 from metatne.service.http.documented import Responses, errors
 from metatne.service.http.problems import Json, as_json
-from metatne.service.limits import MAX_NAME_LENGTH
+from metatne.service.limits import MAX_NAME_LENGTH, MAX_PROJECTS
 from metatne.service.project_csv import read_examples, write_examples
-from metatne.service.project_nodes import checked_content, graph_of
+from metatne.service.project_nodes import check_size, checked_content, graph_of
 from metatne.service.questions import INT64_END, AtVersion, ProjectChange, ProjectContent
 from metatne.service.state import ServiceState
 
 PROJECTS = "Label projects"
+ModelName = Annotated[str, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
 OF_NEW = errors(400, 404, 413, 415, 422)
 OF_ONE = errors(404, 422)
 OF_CHANGE = errors(400, 404, 413, 415, 422, conflict=True)
@@ -31,9 +32,16 @@ def project_routes(state: ServiceState) -> APIRouter:
     projects, catalogue = state.projects, state.catalogue
 
     @router.get("", response_model=Projects, responses=errors(422))
-    async def list_projects(deleted: bool = False) -> Response:
+    async def list_projects(
+        deleted: bool = False,
+        model: ModelName | None = None,
+        limit: Annotated[int, Query(ge=1, le=MAX_PROJECTS)] = 100,
+        offset: Annotated[int, Query(ge=0, le=INT64_END)] = 0,
+    ) -> Response:
         """The projects that are there, or those that were deleted; the last changed first."""
-        return await _answer(lambda: projects.all(deleted=deleted))
+        return await _answer(
+            lambda: projects.all(deleted=deleted, model=model, limit=limit, offset=offset)
+        )
 
     @router.post("", status_code=201, response_model=Project, responses=OF_NEW)
     async def create(body: ProjectContent) -> Response:
@@ -60,7 +68,7 @@ def project_routes(state: ServiceState) -> APIRouter:
     async def import_csv(
         request: Request,
         name: Annotated[str, Query(min_length=1, max_length=MAX_NAME_LENGTH)],
-        model: Annotated[str, Query(min_length=1, max_length=MAX_NAME_LENGTH)],
+        model: ModelName,
     ) -> Response:
         """A new project from CSV: a node and `holds` or `lacks` on each line."""
         data = await request.body()
@@ -70,10 +78,16 @@ def project_routes(state: ServiceState) -> APIRouter:
             content = ProjectContent(
                 name=name, model=model, positives=positives, negatives=negatives
             )
+            check_size(content)
             graph = graph_of(catalogue, content)
             return projects.create(content, graph=graph, what="imported")
 
         return await _answer(work, 201)
+
+    @router.post("/purge", response_model=Purged, responses=errors())
+    async def purge() -> Response:
+        """Remove every deleted project for good, with its history; this cannot be undone."""
+        return await _answer(projects.purge)
 
     @router.get("/{project}", response_model=Project, responses=OF_ONE)
     async def get(project: str) -> Response:
