@@ -204,7 +204,7 @@ class Jobs:
         seconds = math.ceil(self._mean_seconds * (1 + self._max_waiting / self.max_running))
         return Refusal(
             "overloaded",
-            f"{self.max_running} questions are being answered and {self._max_waiting} wait; "
+            f"{self.max_running} requests are being answered and {self._max_waiting} wait; "
             f"ask again in {seconds} s",
             headers={"Retry-After": str(seconds)},
         )

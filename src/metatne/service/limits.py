@@ -47,6 +47,11 @@ MAX_ID_LENGTH = 10_000
 MAX_NAME_LENGTH = 200
 MAX_NOTES_LENGTH = 100_000
 MAX_PROJECTS = 2_000
+MAX_AT_PROJECTS = 2
+"""Requests about projects that are worked on at once; their file has one connection."""
+
+MAX_FOR_PROJECTS = 62
+"""Requests about projects that may wait for that."""
 
 MAX_IN_FLIGHT = 256
 """Requests that are worked on at once, of whatever kind."""

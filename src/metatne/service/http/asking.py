@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from traceback import format_exc
+from typing import TypeVar
 
 from fastapi import Request
 from starlette.responses import Response, StreamingResponse
@@ -27,6 +28,7 @@ QUIET_SECONDS = 10.0
 """After so long without news a comment goes out, so that nothing between takes it for dead."""
 
 Work = Callable[[Progress], Answer]
+Made = TypeVar("Made")
 
 
 async def answer(request: Request, jobs: Jobs, work: Work) -> Response:
@@ -54,6 +56,14 @@ async def run(request: Request, jobs: Jobs, work: Callable[[Job[bytes]], bytes])
     if is_gone:
         raise Refusal("cancelled", "nobody waited for the answer", status=499)
     raise _stopping()
+
+
+async def beside(jobs: Jobs, work: Callable[[], Made]) -> Made:
+    """What short work gives, which is done whether somebody waits for it or not."""
+    try:
+        return await jobs.submit(lambda job: work()).result()
+    except Cancelled:
+        raise _stopping() from None
 
 
 def _stopping() -> Refusal:
