@@ -14,6 +14,8 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote
 
+from pydantic import ValidationError
+
 from metatne.errors import (
     ConflictError,
     GraphError,
@@ -48,6 +50,7 @@ from metatne.service.answers import (
     SuggestAnswer,
     SuggestedNode,
 )
+from metatne.service.questions import RowFilter
 
 try:
     import httpx
@@ -119,7 +122,7 @@ class Client:
         offset: int = 0,
         prior: float | None = None,
         threshold: float | None = None,
-        filter: dict[str, Any] | None = None,
+        filter: RowFilter | dict[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> RankAnswer:
         """The nodes by how likely they hold the label; `progress` is told done and total.
@@ -204,7 +207,7 @@ class Client:
         offset: int = 0,
         prior: float | None = None,
         threshold: float | None = None,
-        filter: dict[str, Any] | None = None,
+        filter: RowFilter | dict[str, Any] | None = None,
         format: Literal["csv", "parquet", "json"] = "csv",
     ) -> bytes:
         """The rows that `rank` has, all of them unless `top` is given, as the bytes of a file."""
@@ -224,7 +227,7 @@ class Client:
 
     def purge_projects(self) -> int:
         """Remove every deleted project for good; how many there were."""
-        return Purged.model_validate_json(self._send("POST", "/projects/purge").content).num_purged
+        return _read(Purged, self._send("POST", "/projects/purge").content).num_purged
 
     def project(self, project: str) -> Project:
         """The newest version of a project."""
@@ -252,7 +255,7 @@ class Client:
     def save_project(self, project: Project) -> Project:
         """The project as it is given; `ConflictError` if it is not the newest version."""
         sent = self._send("PUT", f"/projects/{project.id}", json=project.model_dump(mode="json"))
-        return Project.model_validate_json(sent.content)
+        return _read(Project, sent.content)
 
     def undo(self, project: Project) -> Project:
         """The project as it was before its last change."""
@@ -266,13 +269,11 @@ class Client:
         """The project, marked as deleted."""
         place = f"/projects/{project.id}"
         sent = self._send("DELETE", place, params={"version": project.version})
-        return Project.model_validate_json(sent.content)
+        return _read(Project, sent.content)
 
     def restore_project(self, project: str) -> Project:
         """The project, deleted no more."""
-        return Project.model_validate_json(
-            self._send("POST", f"/projects/{_part(project)}/restore").content
-        )
+        return _read(Project, self._send("POST", f"/projects/{_part(project)}/restore").content)
 
     def history(self, project: str) -> ProjectHistory:
         """Every version of a project, the newest first."""
@@ -291,20 +292,20 @@ class Client:
             content=csv.encode(),
             headers={"Content-Type": "text/csv"},
         )
-        return Project.model_validate_json(sent.content)
+        return _read(Project, sent.content)
 
     def _get(self, kind: type[Given], place: str, **query: Any) -> Given:
-        return kind.model_validate_json(self._send("GET", place, params=query).content)
+        return _read(kind, self._send("GET", place, params=query).content)
 
     def _post(self, kind: type[Given], place: str, body: dict[str, Any]) -> Given:
-        return kind.model_validate_json(self._send("POST", place, json=body).content)
+        return _read(kind, self._send("POST", place, json=body).content)
 
     def _send(self, method: str, place: str, **options: Any) -> httpx.Response:
         try:
             response = self._http.request(method, f"/api/v1{place}", **options)
         except httpx.TransportError as error:
             raise self._unreachable(error) from error
-        if response.is_error:
+        if not response.is_success or _is_page(response):
             raise _error_of(response.content, response)
         return response
 
@@ -316,7 +317,7 @@ class Client:
             with self._http.stream(
                 "POST", f"/api/v1{place}", json=body, headers=headers
             ) as response:
-                if response.is_error:
+                if not response.is_success or _is_page(response):
                     raise _error_of(response.read(), response)
                 for name, data in _events(_lines(response.iter_text())):
                     if name == "progress":
@@ -325,7 +326,7 @@ class Client:
                     elif name == "error":
                         raise _error_of(data.encode(), response)
                     else:
-                        return kind.model_validate_json(data)
+                        return _read(kind, data.encode())
         except httpx.TransportError as error:
             raise self._unreachable(error) from error
         raise ServiceError("the service ended the answer before its result; ask again")
@@ -335,6 +336,23 @@ class Client:
             f"there is no answer from {self._http.base_url}: {error or type(error).__name__}; "
             "is `metatne serve` running there?"
         )
+
+
+def _read(kind: type[Given], content: bytes) -> Given:
+    """An answer of the service; anything else may come from whatever stands before it."""
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        raise ServiceError(
+            f"expected an answer of metatne, found {content[:60]!r}; is there a proxy in between, "
+            "or a service of another version?"
+        ) from error
+
+
+def _is_page(response: httpx.Response) -> bool:
+    """A page of HTML, such as a proxy shows to whoever has to log in."""
+    kind: str = response.headers.get("content-type", "")
+    return kind.startswith("text/html")
 
 
 def _examples(positives: Nodes, negatives: Nodes, prior: float | None) -> dict[str, Any]:
@@ -349,14 +367,14 @@ def _table(
     candidates: Nodes | None,
     top: int | None,
     offset: int,
-    filter: dict[str, Any] | None,
+    filter: RowFilter | dict[str, Any] | None,
 ) -> dict[str, Any]:
     return _examples(positives, negatives, prior) | {
         "threshold": threshold,
         "candidates": None if candidates is None else list(candidates),
         "top": top,
         "offset": offset,
-        "filter": filter,
+        "filter": filter.model_dump() if isinstance(filter, RowFilter) else filter,
     }
 
 
@@ -395,7 +413,11 @@ def _error_of(content: bytes, response: httpx.Response) -> MetaTNEError:
         body = json.loads(content)
         code, message = body["error"]["code"], body["error"]["message"]
     except (ValueError, KeyError, TypeError):
-        return ServiceError(f"expected an answer of metatne, found status {response.status_code}")
+        kind = response.headers.get("content-type", "no content type")
+        return ServiceError(
+            f"expected an answer of metatne, found status {response.status_code} with {kind}; "
+            "is there a proxy in between?"
+        )
     if code == "conflict" and body.get("theirs") is not None:
         yours, theirs = (Project.model_validate(body[side]) for side in ("yours", "theirs"))
         return ConflictError(message, yours=yours, theirs=theirs)

@@ -139,7 +139,9 @@ def test_the_papers_head_ranks_without_intervals(http: httpx.Client, numbers: Se
 
 @pytest.mark.parametrize("negatives", [LACKS, []])
 @pytest.mark.parametrize("node", ["person 100", "person 239"])
-def test_reasons_add_up(http: httpx.Client, graph: Graph, node: str, negatives: list[str]) -> None:
+def test_reasons_add_up(
+    http: httpx.Client, town: ServedModel, graph: Graph, node: str, negatives: list[str]
+) -> None:
     answer = ask(http, f"{TOWN}/explain", node=node, negatives=negatives, prior=0.2)
     parts = answer["parts"]
     total = sum(part["contribution"] for part in parts)
@@ -161,11 +163,11 @@ def test_reasons_add_up(http: httpx.Client, graph: Graph, node: str, negatives: 
             assert _number(graph, shared["id"]) in near
     assert len(answer["shared_neighbours"]) <= 20
     assert set(answer["labels"]) == set(graph.labels.held_by(_number(graph, node)))
-    assert [pair["label"] for pair in answer["label_weights"]] == [
-        label
-        for label in answer["labels"]
-        if label in {p["label"] for p in answer["label_weights"]}
-    ]
+    table = town.model.relate(positives=HOLDS, negatives=negatives)
+    weights = dict(zip(table["label"], table["weight"], strict=True))
+    assert {pair["label"]: pair["weight"] for pair in answer["label_weights"]} == pytest.approx(
+        {label: weights[label] for label in answer["labels"] if label in weights}
+    )
 
 
 def test_weights_and_suggestions_are_the_librarys(http: httpx.Client, town: ServedModel) -> None:
