@@ -27,7 +27,7 @@ export class Lost extends Error {
 export interface Request {
   method?: "GET" | "POST" | "PUT" | "DELETE";
   body?: unknown;
-  text?: string; // sent as CSV instead of JSON
+  file?: Blob; // CSV, sent as it is instead of JSON: the service says which bytes are no text
   accept?: string;
   abort?: AbortSignal | undefined;
   /** Done twice it would be there twice: it throws Lost instead of being asked again. */
@@ -131,9 +131,9 @@ async function send(path: string, request: Request): Promise<Response> {
   };
   const init: RequestInit = { method: request.method ?? "GET", headers, cache: "no-store" };
   if (request.abort) init.signal = request.abort;
-  if (request.text !== undefined) {
+  if (request.file !== undefined) {
     headers["Content-Type"] = "text/csv";
-    init.body = request.text;
+    init.body = request.file;
   } else if (request.body !== undefined) {
     headers["Content-Type"] = "application/json";
     init.body = writeJson(request.body);

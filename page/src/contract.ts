@@ -3,6 +3,10 @@
 /** As in the graph. An integer that a JavaScript number cannot hold comes as a bigint. */
 export type Id = string | number | bigint;
 
+export const MAX_NAME_LENGTH = 200;
+export const MAX_NOTES_LENGTH = 100_000;
+export const MAX_QUERY_LENGTH = 200;
+
 export type Ability = "rank" | "explain" | "relate" | "suggest" | "map" | "ego";
 
 export interface Example {

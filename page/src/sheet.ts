@@ -70,8 +70,7 @@ export class Sheet {
 
   /** What earlier lives of this tab could not save. */
   static pending(): Sheet[] {
-    const slots = Object.keys(sessionStorage).filter((key) => key.startsWith(PENDING));
-    return slots.flatMap((slot) => {
+    return slots().flatMap((slot) => {
       try {
         const text = sessionStorage.getItem(slot)!;
         const { model, saved, journal, first } = readJson(text) as Kept;
@@ -82,7 +81,7 @@ export class Sheet {
         sheet.journal.value = journals.resumed(base, journal.now, queue);
         return [sheet];
       } catch {
-        sessionStorage.removeItem(slot); // of another version of the page
+        forget(slot); // of another version of the page
         return [];
       }
     });
@@ -338,6 +337,14 @@ export class Sheet {
     forget(this.slot); // an older state would be taken for the newest
     if (!this.isTooLarge) say("Too large to be kept in this tab: do not close it before it is saved.");
     this.isTooLarge = true;
+  }
+}
+
+function slots(): string[] {
+  try {
+    return Object.keys(sessionStorage).filter((key) => key.startsWith(PENDING));
+  } catch {
+    return []; // forbidden
   }
 }
 

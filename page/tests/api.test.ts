@@ -19,7 +19,7 @@ test("what is lost is asked again", async () => {
 test("what must not be done twice is asked once", async () => {
   for (const answer of [lost, () => reply({}, 504)]) {
     const calls = serve(answer);
-    await assert.rejects(ask("/projects/import", { method: "POST", text: "", isOnce: true }), Lost);
+    await assert.rejects(ask("/projects/import", { method: "POST", file: new Blob([]), isOnce: true }), Lost);
     assert.equal(calls.length, 1);
   }
 });

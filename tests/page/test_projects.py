@@ -86,6 +86,10 @@ def test_a_csv_that_is_none_is_refused_with_words(desk: Desk) -> None:
         {"name": "no.csv", "mimeType": "text/csv", "buffer": b"node,mark\nnobody at all,holds\n"}
     )
     expect(desk.page.locator(".notice.error")).to_contain_text("nobody at all")
+    desk.page.get_by_label("CSV with the columns node and mark").set_input_files(
+        {"name": "old.csv", "mimeType": "text/csv", "buffer": b"node,mark\nZo\xeb,holds\n"}
+    )
+    expect(desk.page.locator(".notice.error")).to_contain_text("UTF-8")
 
 
 def changed_models(desk: Desk, **changes: str) -> None:

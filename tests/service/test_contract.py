@@ -13,7 +13,7 @@ import httpx
 import pytest
 from pydantic import BaseModel
 
-from metatne.service import answers
+from metatne.service import answers, limits
 
 PAGE = Path(__file__).parents[2] / "page"
 NAMES = {
@@ -44,6 +44,15 @@ def test_the_page_reads_what_the_service_writes(http: httpx.Client) -> None:
         if name == "Question":  # what every question about the label starts from
             expected.pop("number")
         assert fields == expected, f"{name} in contract.ts, and whether fields may be null"
+
+
+def test_the_page_has_the_limits_of_the_service() -> None:
+    text = (PAGE / "src" / "contract.ts").read_text()
+    found = dict(re.findall(r"^export const (MAX_\w+) = ([\d_]+);", text, re.M))
+    assert found
+    assert {name: int(value) for name, value in found.items()} == {
+        name: getattr(limits, name) for name in found
+    }
 
 
 def interfaces(text: str) -> dict[str, dict[str, bool]]:

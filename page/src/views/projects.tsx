@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, askFile } from "../api";
 import type { Projects as All, Project, ProjectSummary, Version } from "../contract";
+import { MAX_NAME_LENGTH } from "../contract";
 import { exampleOf, model, models, open, openInstead, openProject, otherGraphOf, sheet } from "../desk";
 import { emptyDraft } from "../logic/draft";
 import { ago, count, nouns } from "../logic/numbers";
@@ -189,7 +190,7 @@ function Item({ project, onOpen, onHistory, onChange }: ItemProps) {
           <input
             aria-label={`New name of ${project.name}`}
             value={name}
-            maxLength={200}
+            maxLength={MAX_NAME_LENGTH}
             ref={(field) => field?.focus()}
             onInput={(event) => setName(event.currentTarget.value)}
             onKeyDown={(event) => {
@@ -282,8 +283,7 @@ function Import({ onDone }: { onDone: (id: string) => void }) {
     const name = file.name.replace(/\.csv$/i, "");
     const query = new URLSearchParams({ name, model: modelName() });
     try {
-      const text = await file.text();
-      const request = { method: "POST" as const, text, isOnce: true };
+      const request = { method: "POST" as const, file, isOnce: true };
       const project = await ask<Project>(`/projects/import?${query}`, request);
       say(`${nouns(project.positives.length + project.negatives.length, "mark")} imported`);
       onDone(project.id);

@@ -3,6 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import { answering } from "../answers";
 import { ask } from "../api";
 import type { FoundNode } from "../contract";
+import { MAX_QUERY_LENGTH } from "../contract";
 import { model } from "../desk";
 import { showId } from "../logic/ids";
 import { count, neighbours, nouns } from "../logic/numbers";
@@ -10,7 +11,6 @@ import { MarkButtons, moveByKey } from "./marking";
 import { RowName } from "./row_name";
 import { Failed } from "./states";
 
-const LONGEST = 200;
 const MOST = 20;
 
 const text = signal("");
@@ -61,7 +61,7 @@ export function Search() {
           type="search"
           autocomplete="off"
           spellcheck={false}
-          maxLength={LONGEST}
+          maxLength={MAX_QUERY_LENGTH}
           placeholder={model.value ? `Among ${count(model.value.num_nodes)} nodes` : ""}
           value={text.value}
           onInput={(event) => (text.value = event.currentTarget.value)}

@@ -27,6 +27,7 @@ from metatne.service.limits import (
     MAX_MAP_NODES,
     MAX_NAME_LENGTH,
     MAX_NOTES_LENGTH,
+    MAX_QUERY_LENGTH,
     MAX_SUGGESTED,
     MAX_SUPPORTS,
     MAX_TOP,
@@ -114,7 +115,7 @@ class RowFilter(Body):
     ] = None
     min_degree: Annotated[StrictInt | None, Field(ge=0, le=INT64_END)] = None
     contains: Annotated[
-        Annotated[StrictStr, Field(max_length=200)] | None,
+        Annotated[StrictStr, Field(max_length=MAX_QUERY_LENGTH)] | None,
         Field(description="Only nodes whose id has this text in it, in any case."),
     ] = None
 
