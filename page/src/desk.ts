@@ -20,6 +20,9 @@ export const model = computed(
 );
 export const draft = computed<Draft>(() => sheet.value?.journal.value.now ?? emptyDraft(""));
 
+/** The model that something new is about. */
+export const modelName = (): string => (model.value ?? models.value![0]!).name;
+
 /** Whether the open project is about a model that this service does not have. */
 export const isUnserved = computed(
   () => models.value !== null && sheet.value !== null && model.value === null,

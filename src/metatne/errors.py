@@ -20,6 +20,7 @@ MetaTNEError
 └── RunError                  the run failed, not the input; exits with 1
     ├── OutOfMemoryError      the run would not fit into memory, so it was not started
     ├── ServiceError          a service that cannot be reached, or cannot answer now
+    │   └── StorageError      a file that cannot be written to now
     ├── TrainingError         training cannot go on (a loss that is not finite)
     └── WriteError            an output could not be written (disk full, read-only)
 """
@@ -174,7 +175,7 @@ class ServiceError(RunError):
 class StorageError(ServiceError):
     """A file that cannot be written to now; `reason` says why without naming it."""
 
-    def __init__(self, message: str, *, reason: str, retry_after: float) -> None:
+    def __init__(self, message: str, *, reason: str = "", retry_after: float | None = None) -> None:
         self.reason = reason
         super().__init__(message, retry_after=retry_after)
 

@@ -1,15 +1,17 @@
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { ask, askFile } from "../api";
-import type { Projects as All, Project, ProjectSummary, Version } from "../contract";
+import type { Projects as All, Project, ProjectSummary } from "../contract";
 import { MAX_NAME_LENGTH } from "../contract";
-import { exampleOf, model, models, open, openInstead, openProject, otherGraphOf, sheet } from "../desk";
+import { exampleOf, model, modelName, open, openInstead, openProject, otherGraphOf, sheet } from "../desk";
 import { emptyDraft } from "../logic/draft";
 import { ago, count, nouns } from "../logic/numbers";
 import { say, sayError } from "../notice";
 import { Sheet } from "../sheet";
 import { Dialog } from "./dialog";
 import { save } from "./export";
+import { History } from "./history";
+import { Import } from "./import";
 import { Empty, Failed, Waiting } from "./states";
 
 export const projectsOpen = signal(false);
@@ -132,9 +134,6 @@ function Purge({ number, onDone }: { number: number; onDone: () => void }) {
     </button>
   );
 }
-
-/** The model that something new is about. */
-const modelName = (): string => (model.value ?? models.value![0]!).name;
 
 /** A new label wants a name; after the dialogue has given the focus back. */
 function nameIt(): void {
@@ -275,83 +274,4 @@ async function restore(project: ProjectSummary, onChange: () => void): Promise<b
     sayError(error);
     return false;
   }
-}
-
-function Import({ onDone }: { onDone: (id: string) => void }) {
-  const field = useRef<HTMLInputElement>(null);
-  const run = async (file: File) => {
-    const name = file.name.replace(/\.csv$/i, "");
-    const query = new URLSearchParams({ name, model: modelName() });
-    try {
-      const request = { method: "POST" as const, file, isOnce: true };
-      const project = await ask<Project>(`/projects/import?${query}`, request);
-      say(`${nouns(project.positives.length + project.negatives.length, "mark")} imported`);
-      onDone(project.id);
-    } catch (error) {
-      sayError(error);
-    }
-  };
-  return (
-    <>
-      <button type="button" onClick={() => field.current!.click()}>
-        Import CSV
-      </button>
-      <input
-        ref={field}
-        type="file"
-        accept=".csv,text/csv"
-        class="hidden"
-        tabIndex={-1}
-        aria-label="CSV with the columns node and mark"
-        onChange={({ currentTarget }) => {
-          const file = currentTarget.files?.[0];
-          if (file) void run(file);
-          currentTarget.value = "";
-        }}
-      />
-    </>
-  );
-}
-
-function History({ project }: { project: ProjectSummary }) {
-  const [versions, setVersions] = useState<Version[] | null>(null);
-  const [error, setError] = useState<unknown>(null);
-  useEffect(() => {
-    ask<{ versions: Version[] }>(`/projects/${project.id}/history`).then(
-      (found) => setVersions([...found.versions].sort((a, b) => b.version - a.version)),
-      setError,
-    );
-  }, [project.id]);
-  if (error !== null) return <Failed error={error} />;
-  if (versions === null) return <Waiting lines={5} label="Loading the history" />;
-  return (
-    <table class="history">
-      <thead>
-        <tr>
-          <th scope="col" class="number">
-            Version
-          </th>
-          <th scope="col">What</th>
-          <th scope="col" class="number">
-            Holds it
-          </th>
-          <th scope="col" class="number">
-            Does not
-          </th>
-          <th scope="col">When</th>
-        </tr>
-      </thead>
-      <tbody>
-        {versions.map((version) => (
-          <tr key={version.version}>
-            <td class="number">{version.version}</td>
-            <td>{version.what}</td>
-            <td class="number">{version.num_positives}</td>
-            <td class="number">{version.num_negatives}</td>
-            <td class="faint">{ago(version.changed)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 
-from metatne.service.answers import Projects, ProjectSummary
+from metatne.service.answers import ProjectHistory, Projects, ProjectSummary, ProjectVersion
 from metatne.service.project_database import insert
 
 PURGED = "purged"
@@ -72,6 +72,30 @@ def _summary(
         created=created,
         changed=changed,
         deleted=bool(deleted),
+    )
+
+
+def list_versions(connection: sqlite3.Connection, project_id: str) -> ProjectHistory:
+    """Every version of a project, the newest first."""
+    rows = connection.execute(
+        "SELECT v.version, v.changed, v.what, json_extract(c.body, '$.name', '$.model'), "
+        "json_array_length(c.body, '$.positives'), json_array_length(c.body, '$.negatives') "
+        "FROM versions AS v JOIN contents AS c ON c.id = v.shown WHERE v.project = ? "
+        "ORDER BY v.version DESC",
+        (project_id,),
+    )
+    return ProjectHistory(
+        versions=[
+            ProjectVersion(
+                version=version,
+                changed=changed,
+                name=json.loads(names)[0],
+                num_positives=num_positives,
+                num_negatives=num_negatives,
+                what=what,
+            )
+            for version, changed, what, names, num_positives, num_negatives in rows
+        ]
     )
 
 

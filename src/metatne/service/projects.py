@@ -22,7 +22,6 @@ from metatne.service.answers import (
     Project,
     ProjectHistory,
     Projects,
-    ProjectVersion,
     Purged,
 )
 from metatne.service.limits import MAX_PROJECTS
@@ -31,6 +30,7 @@ from metatne.service.project_lists import (
     IS_THERE,
     count_projects,
     list_projects,
+    list_versions,
     purge_deleted,
 )
 from metatne.service.questions import ProjectContent
@@ -187,31 +187,10 @@ class ProjectStore:
         """Every version of a project, the newest first."""
         with self._database.reading() as connection:
             _newest(connection, project_id)
-            # Of two paths SQLite gives JSON, in which every character of a name survives.
-            rows = connection.execute(
-                "SELECT v.version, v.changed, v.what, json_extract(c.body, '$.name', '$.model'), "
-                "json_array_length(c.body, '$.positives'), "
-                "json_array_length(c.body, '$.negatives') FROM versions AS v "
-                "JOIN contents AS c ON c.id = v.shown WHERE v.project = ? "
-                "ORDER BY v.version DESC",
-                (project_id,),
-            ).fetchall()
-        try:
-            return ProjectHistory(
-                versions=[
-                    ProjectVersion(
-                        version=version,
-                        changed=changed,
-                        name=json.loads(names)[0],
-                        num_positives=num_positives,
-                        num_negatives=num_negatives,
-                        what=what,
-                    )
-                    for version, changed, what, names, num_positives, num_negatives in rows
-                ]
-            )
-        except ValidationError as error:
-            raise self._no_project() from error
+            try:
+                return list_versions(connection, project_id)
+            except ValidationError as error:
+                raise self._no_project() from error
 
     def _next(
         self,
