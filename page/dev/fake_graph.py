@@ -44,6 +44,7 @@ class FakeGraph:
     seconds_per_ranking: float = 0.0
     can: tuple[str, ...] = ("rank", "explain", "relate", "suggest", "map", "ego")
     example: JSON | None = None
+    is_better: bool = True
     by_text: dict[str, Id] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -69,6 +70,7 @@ def numbered_graph(seconds_per_ranking: float) -> FakeGraph:
     graph = _graph("people", [9_007_199_254_740_993 + n for n in range(300)], seed=2)
     graph.seconds_per_ranking = seconds_per_ranking
     graph.can = ("rank", "ego")
+    graph.is_better = False
     return graph
 
 
@@ -148,6 +150,12 @@ def rank(graph: FakeGraph, ask: JSON) -> Iterator[tuple[str, JSON]]:
         time.sleep(graph.seconds_per_ranking / steps)
     scored = sorted(((log_odds(graph, node, ask), node) for node in nodes), key=_by_score)
     threshold = 0.35
+    moved = ask.get("threshold")
+
+    def holds(node: Id, p: float) -> bool:
+        """As a model decides: nodes without labels have a line of their own."""
+        return p >= (moved if moved is not None else threshold if graph.labels[node] else 0.6)
+
     offset = ask.get("offset", 0)
     rows = []
     for place, (score, node) in enumerate(scored[offset : offset + ask.get("top", 50)]):
@@ -159,7 +167,7 @@ def rank(graph: FakeGraph, ask: JSON) -> Iterator[tuple[str, JSON]]:
                 "probability": p,
                 "low": _sigmoid(score - 0.7),
                 "high": _sigmoid(score + 0.7),
-                "holds": p >= threshold,
+                "holds": holds(node, p),
                 "labels": graph.labels[node][:5],
             }
         )
@@ -168,7 +176,8 @@ def rank(graph: FakeGraph, ask: JSON) -> Iterator[tuple[str, JSON]]:
         {
             "rows": rows,
             "num_ranked": len(scored),
-            "num_holding": sum(_sigmoid(score) >= threshold for score, _ in scored),
+            "num_all": len(graph.ids) - len(marked),
+            "num_holding": sum(holds(node, _sigmoid(score)) for score, node in scored),
             "prior": ask.get("prior") or 0.02,
             "threshold": threshold,
             "weak_negatives": [] if ask["negatives"] else graph.ids[50:70],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from datetime import UTC, datetime
 from typing import Any
@@ -23,12 +24,14 @@ class FakeProjects:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.projects: dict[str, JSON] = {}
+        self.numbers = itertools.count(1)
 
     def create(self, content: JSON) -> JSON:
         with self.lock:
             now = _now()
             project = {
-                "id": f"p{len(self.projects) + 1}",
+                "id": f"p{next(self.numbers)}",
+                "graph": content["graph"],
                 "contents": [_content(content)],
                 "at": 0,
                 "version": 1,
@@ -40,9 +43,19 @@ class FakeProjects:
             self.projects[project["id"]] = project
             return _keep(project, "created")
 
-    def all(self, deleted: bool) -> list[JSON]:
+    def all(self, deleted: bool, model: str | None = None, limit: int = 100) -> JSON:
         with self.lock:
-            return [_shown(p) for p in self.projects.values() if p["deleted"] == deleted]
+            found = [_shown(p) for p in self.projects.values() if p["deleted"] == deleted]
+        found = [_summary(p) for p in found if model in (None, p["model"])]
+        found.sort(key=lambda project: project["changed"], reverse=True)
+        return {"projects": found[:limit], "num_projects": len(found)}
+
+    def purge(self) -> int:
+        with self.lock:
+            gone = [key for key, project in self.projects.items() if project["deleted"]]
+            for key in gone:
+                del self.projects[key]
+            return len(gone)
 
     def get(self, key: str) -> JSON:
         with self.lock:
@@ -114,8 +127,16 @@ def _keep(project: JSON, what: str) -> JSON:
     return shown
 
 
+def _summary(shown: JSON) -> JSON:
+    keys = ("id", "name", "model", "graph", "version", "created", "changed", "deleted")
+    counts = {f"num_{side}": len(shown[side]) for side in ("positives", "negatives")}
+    return {key: shown[key] for key in keys} | counts
+
+
 def _shown(project: JSON) -> JSON:
-    plain = {key: project[key] for key in ("id", "version", "created", "changed", "deleted")}
+    plain = {
+        key: project[key] for key in ("id", "graph", "version", "created", "changed", "deleted")
+    }
     at, contents = project["at"], project["contents"]
     can = {"can_undo": at > 0, "can_redo": at < len(contents) - 1}
     return plain | contents[at] | can

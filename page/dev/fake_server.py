@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import io
 import json
 import mimetypes
@@ -184,11 +185,14 @@ class Handler(BaseHTTPRequestHandler):
             match [self.command, *rest]:
                 case ["GET"]:
                     is_deleted = self.query.get("deleted") == "true"
-                    self._json({"projects": projects.all(is_deleted)})
+                    limit = int(self.query.get("limit", 100))
+                    self._json(projects.all(is_deleted, self.query.get("model"), limit))
+                case ["POST", "purge"]:
+                    self._json({"num_purged": projects.purge()})
                 case ["POST"]:
-                    self._json(projects.create(json.loads(self.body)), 201)
+                    self._json(projects.create(self._marked(json.loads(self.body))), 201)
                 case ["POST", "import"]:
-                    self._json(projects.create(self.query | self._marks()), 201)
+                    self._json(projects.create(self._marked(self.query | self._marks())), 201)
                 case ["GET", key]:
                     self._json(projects.get(key))
                 case ["PUT", key]:
@@ -210,6 +214,10 @@ class Handler(BaseHTTPRequestHandler):
             yours = json.loads(self.body or b"{}")
             message = "the project was changed by someone else"
             raise RefusedError(409, "conflict", message, yours=yours, theirs=error.theirs) from None
+
+    def _marked(self, content: JSON) -> JSON:
+        name = content["model"]
+        return content | {"graph": {"name": name, "fingerprint": _fingerprint(name)}}
 
     def _marks(self) -> JSON:
         rows = list(csv.DictReader(io.StringIO(self.body.decode())))
@@ -257,13 +265,20 @@ def _model(graph: graphs.FakeGraph) -> JSON:
     return {
         "name": graph.name,
         "graph": graph.name,
+        "fingerprint": _fingerprint(graph.name),
         "num_nodes": len(graph.ids),
         "num_known_labels": len({label for held in graph.labels.values() for label in held}),
         "head": "evidence",
         "can": list(graph.can),
         "typical_share": 0.02,
         "example": graph.example,
+        "is_better_than_controls": graph.is_better,
+        "verdict": f"the model is {'' if graph.is_better else 'no '}better than its controls",
     }
+
+
+def _fingerprint(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
 
 
 def _found(names: Iterable[Any], text: str) -> list[Any]:

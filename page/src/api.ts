@@ -27,7 +27,7 @@ export class Lost extends Error {
 export interface Request {
   method?: "GET" | "POST" | "PUT" | "DELETE";
   body?: unknown;
-  text?: string; // sent as CSV instead of JSON
+  file?: Blob; // CSV, sent as it is instead of JSON: the service says which bytes are no text
   accept?: string;
   abort?: AbortSignal | undefined;
   /** Done twice it would be there twice: it throws Lost instead of being asked again. */
@@ -131,9 +131,9 @@ async function send(path: string, request: Request): Promise<Response> {
   };
   const init: RequestInit = { method: request.method ?? "GET", headers, cache: "no-store" };
   if (request.abort) init.signal = request.abort;
-  if (request.text !== undefined) {
+  if (request.file !== undefined) {
     headers["Content-Type"] = "text/csv";
-    init.body = request.text;
+    init.body = request.file;
   } else if (request.body !== undefined) {
     headers["Content-Type"] = "application/json";
     init.body = writeJson(request.body);
@@ -154,6 +154,7 @@ async function toRefusal(response: Response): Promise<Refusal> {
   const found = refusal(response.status, body);
   const after = Number(response.headers.get("Retry-After"));
   if (response.status !== 503 && response.status !== 429) return found;
+  if (found.failure.code === "storage") return found; // a full disk does not pass by waiting unseen
   const busyRefusal = new Busy(found.status, found.failure, found.body);
   busyRefusal.seconds = Number.isFinite(after) && after > 0 ? Math.min(after, 30) : 1;
   return busyRefusal;
@@ -167,7 +168,7 @@ function refusal(status: number, body: unknown): Refusal {
       code: failure?.code ?? "internal",
       message: failure?.message ?? `The server answered ${status} and gave no reason.`,
       field: failure?.field ?? null,
-      request_id: failure?.request_id ?? null,
+      request_id: failure?.request_id ?? "",
     },
     body,
   );

@@ -1,8 +1,11 @@
-// What the service says, as in /api/v1/openapi.json.
+// What the service says, as in /api/v1/openapi.json; a test compares the two, field by field.
 
 /** As in the graph. An integer that a JavaScript number cannot hold comes as a bigint. */
 export type Id = string | number | bigint;
-export type Label = string | number | bigint;
+
+export const MAX_NAME_LENGTH = 200;
+export const MAX_NOTES_LENGTH = 100_000;
+export const MAX_QUERY_LENGTH = 200;
 
 export type Ability = "rank" | "explain" | "relate" | "suggest" | "map" | "ego";
 
@@ -15,19 +18,22 @@ export interface Example {
 export interface Model {
   name: string;
   graph: string;
+  fingerprint: string;
   num_nodes: number;
   num_known_labels: number;
-  head: string;
+  head: "evidence" | "prototypes";
   can: Ability[];
   typical_share: number | null;
   example: Example | null;
+  /** On labels that it had not seen; null where that was not measured. */
+  is_better_than_controls: boolean | null;
+  verdict: string | null;
 }
 
 export interface FoundNode {
   id: Id;
-  name?: string | null;
-  degree: number;
-  labels: Label[];
+  degree: number | null;
+  labels: string[];
 }
 
 export interface FoundLabel {
@@ -35,12 +41,18 @@ export interface FoundLabel {
   num_holders: number;
 }
 
+export interface Neighbour {
+  id: Id;
+  weight: number;
+}
+
+/** Without a graph nobody knows how many neighbours there are. */
 export interface NodeCard {
   id: Id;
-  degree: number;
-  neighbours: { id: Id; weight: number }[];
-  num_neighbours: number;
-  labels: Label[];
+  degree: number | null;
+  neighbours: Neighbour[];
+  num_neighbours: number | null;
+  labels: string[];
   is_annotated: boolean;
 }
 
@@ -65,16 +77,17 @@ export interface Row {
   probability: number;
   low: number | null;
   high: number | null;
-  holds: boolean | null;
-  labels: Label[];
+  holds: boolean;
+  labels: string[];
 }
 
 export interface Ranking {
   rows: Row[];
   num_ranked: number;
-  num_holding: number | null;
+  num_all: number;
+  num_holding: number;
   prior: number | null;
-  threshold: number | null;
+  threshold: number;
   weak_negatives: Id[];
   seconds: number;
 }
@@ -89,8 +102,13 @@ export interface Part {
 }
 
 export interface Weight {
-  label: Label;
+  label: string;
   weight: number;
+}
+
+export interface SharedNeighbour {
+  id: Id;
+  with: Id[];
 }
 
 export interface Explanation {
@@ -98,15 +116,15 @@ export interface Explanation {
   probability: number;
   log_odds: number;
   parts: Part[];
-  shared_neighbours: { id: Id; with: Id[] }[];
-  labels: Label[];
+  shared_neighbours: SharedNeighbour[];
+  labels: string[];
   label_weights: Weight[];
 }
 
 export interface Suggestion {
   id: Id;
   probability: number;
-  labels: Label[];
+  labels: string[];
 }
 
 export interface Point {
@@ -117,17 +135,36 @@ export interface Point {
   role: "positive" | "negative" | "candidate";
 }
 
+export interface EgoNode {
+  id: Id;
+  degree: number;
+  role: EgoRole;
+  probability: number | null;
+}
+
+export interface EgoEdge {
+  source: Id;
+  target: Id;
+  weight: number;
+}
+
 export interface Ego {
-  nodes: { id: Id; degree: number; role: EgoRole; probability?: number | null }[];
-  edges: { source: Id; target: Id; weight: number }[];
+  nodes: EgoNode[];
+  edges: EgoEdge[];
   cut: boolean;
 }
 export type EgoRole = "asked" | "positive" | "negative" | "neighbour";
 
+export interface MarkedGraph {
+  name: string;
+  fingerprint: string;
+}
+
 export interface Project {
-  id: string | number;
+  id: string;
   name: string;
   model: string;
+  graph: MarkedGraph | null;
   positives: Id[];
   negatives: Id[];
   notes: string;
@@ -139,6 +176,25 @@ export interface Project {
   deleted: boolean;
   can_undo: boolean;
   can_redo: boolean;
+}
+
+/** A project in a list; its examples are counted, and told when it is opened. */
+export interface ProjectSummary {
+  id: string;
+  name: string;
+  model: string;
+  graph: MarkedGraph | null;
+  num_positives: number;
+  num_negatives: number;
+  version: number;
+  created: string;
+  changed: string;
+  deleted: boolean;
+}
+
+export interface Projects {
+  projects: ProjectSummary[];
+  num_projects: number;
 }
 
 export interface Version {
@@ -154,5 +210,5 @@ export interface Failure {
   code: string;
   message: string;
   field: string | null;
-  request_id: string | null;
+  request_id: string;
 }

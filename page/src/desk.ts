@@ -1,14 +1,14 @@
 // What lies open: the models, the project in hand, the node looked at.
 import { batch, computed, effect, signal } from "@preact/signals";
 import { ask } from "./api";
-import type { Id, Model, Project, Question } from "./contract";
+import type { Id, MarkedGraph, Model, Project, Projects, Question } from "./contract";
 import type { Draft, Mark } from "./logic/draft";
-import { emptyDraft, markOf, withMark } from "./logic/draft";
+import { emptyDraft, markOf, sameDraft, withMark } from "./logic/draft";
 import { keyOf, showId } from "./logic/ids";
 import type { Check } from "./logic/precision";
 import { withCheck } from "./logic/precision";
 import { recall, remember } from "./memory";
-import { say, sayError } from "./notice";
+import { hushOffer, say, sayError } from "./notice";
 import { Sheet } from "./sheet";
 
 export const models = signal<Model[] | null>(null);
@@ -20,10 +20,32 @@ export const model = computed(
 );
 export const draft = computed<Draft>(() => sheet.value?.journal.value.now ?? emptyDraft(""));
 
+/** The model that something new is about. */
+export const modelName = (): string => (model.value ?? models.value![0]!).name;
+
+/** Whether the open project is about a model that this service does not have. */
+export const isUnserved = computed(
+  () => models.value !== null && sheet.value !== null && model.value === null,
+);
+
+/** What the project's nodes were marked on, where the model of that name now has another graph. */
+export const otherGraph = computed(() =>
+  sheet.value === null ? null : otherGraphOf(sheet.value.model, sheet.value.saved.value?.graph ?? null),
+);
+export function otherGraphOf(name: string, graph: MarkedGraph | null): MarkedGraph | null {
+  const served = findModel(name);
+  return served === undefined || served.fingerprint === graph?.fingerprint ? null : graph;
+}
+
+const none: Id[] = [];
 let asked: Question | null = null;
-/** The same object as long as the question is the same: a new note is no new question. */
+/**
+ * The same object as long as the question is the same: a new note is no new question. Nothing is asked
+ * about nodes of another graph until the user says that they are the same.
+ */
 export const question = computed<Question>(() => {
-  const { positives, negatives, prior } = draft.value;
+  const { prior } = draft.value;
+  const { positives, negatives } = otherGraph.value ? { positives: none, negatives: none } : draft.value;
   const isSame =
     asked?.positives === positives && asked.negatives === negatives && asked.prior === prior;
   asked = isSame && asked ? asked : { positives, negatives, prior };
@@ -60,13 +82,21 @@ export function mark(node: Id, as: Mark | null, rank?: number): void {
     keepChecks();
   }
   open.change(withMark(open.draft, node, as));
+  const made = open.draft;
   const said = { positive: "holds it", negative: "does not hold it" };
   say(as === null ? `${showId(node)} is no longer marked` : `${showId(node)} ${said[as]}`, {
-    action: { name: "Undo", run: () => void undo() },
+    action: { name: "Undo", run: () => takeBack(open, made) },
   });
 }
 
+/** Undoes what made this draft, and nothing else: the offer may be older than what lies open. */
+function takeBack(of: Sheet, made: Draft): void {
+  if (sheet.value === of && sameDraft(of.draft, made)) void of.undo();
+  else say("Something else has changed since.");
+}
+
 export function edit(part: Partial<Draft>): void {
+  hushOffer();
   sheet.value?.change({ ...sheet.value.draft, ...part });
 }
 
@@ -97,8 +127,7 @@ async function firstSheet(): Promise<Sheet> {
   const wanted = idInAddress() ?? recall<Project["id"] | null>("project", null);
   if (wanted !== null) {
     try {
-      const project = await ask<Project>(`/projects/${wanted}`);
-      if (!project.deleted && findModel(project.model)) return Sheet.of(project);
+      return await sheetOf(wanted);
     } catch {
       // Deleted, or of another server: the example is as good a start.
     }
@@ -109,11 +138,9 @@ async function firstSheet(): Promise<Sheet> {
 /** The model's example, else its newest project, else an empty one. */
 export async function sheetFor(chosen: Model): Promise<Sheet> {
   if (chosen.example !== null) return exampleOf(chosen);
-  const { projects } = await ask<{ projects: Project[] }>("/projects?deleted=false");
-  const [newest] = projects
-    .filter((project) => project.model === chosen.name)
-    .sort((a, b) => (a.changed < b.changed ? 1 : -1));
-  return newest ? Sheet.of(newest) : new Sheet(chosen.name, emptyDraft("New label"));
+  const path = `/projects?model=${encodeURIComponent(chosen.name)}&limit=1`;
+  const [newest] = (await ask<Projects>(path)).projects;
+  return newest ? sheetOf(newest.id) : new Sheet(chosen.name, emptyDraft("New label"));
 }
 
 export function exampleOf(chosen: Model): Sheet {
@@ -122,12 +149,30 @@ export function exampleOf(chosen: Model): Sheet {
 }
 
 export function open(next: Sheet): void {
+  hushOffer();
   batch(() => {
     known = new Set();
     sheet.value = next;
     selected.value = null;
     checks.value = recall<Check[]>(checksName(next), []);
   });
+}
+
+/** Opens a project, whichever way it was asked for; one that is deleted stays closed. */
+export async function openProject(id: string): Promise<void> {
+  open(await sheetOf(id));
+}
+
+async function sheetOf(id: string): Promise<Sheet> {
+  const project = await ask<Project>(`/projects/${encodeURIComponent(id)}`);
+  if (project.deleted) throw new Error(`${project.name} was deleted; “Projects” can bring it back.`);
+  return Sheet.of(project);
+}
+
+/** What lies open when a project has gone. */
+export function openInstead(): void {
+  const now = model.value ?? models.value![0]!;
+  open(now.example ? exampleOf(now) : new Sheet(now.name, emptyDraft("New label")));
 }
 
 export async function openModel(name: string): Promise<void> {
@@ -140,8 +185,9 @@ export async function openModel(name: string): Promise<void> {
   }
 }
 
-const findModel = (name: string): Model | undefined =>
-  models.value?.find((found) => found.name === name);
+function findModel(name: string): Model | undefined {
+  return models.value?.find((found) => found.name === name);
+}
 
 // --- the address and the memory follow -------------------------------------------------------------
 
@@ -163,7 +209,7 @@ effect(() => {
 addEventListener("hashchange", () => {
   const id = idInAddress();
   if (id === null || id === String(sheet.value?.saved.value?.id)) return;
-  ask<Project>(`/projects/${id}`).then((project) => open(Sheet.of(project)), sayError);
+  openProject(id).catch(sayError);
 });
 
 document.addEventListener("visibilitychange", () => {

@@ -22,6 +22,11 @@ export function hush(): void {
   notice.value = null;
 }
 
+/** What a notice offers to undo is no longer the last thing that was done. */
+export function hushOffer(): void {
+  if (notice.value?.action) hush();
+}
+
 export const sayError = (error: unknown): void => {
   say(error instanceof Error ? error.message : String(error), { isError: true });
 };

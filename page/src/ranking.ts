@@ -2,10 +2,11 @@
 import { batch, computed, effect, signal } from "@preact/signals";
 import { answering } from "./answers";
 import type { Progress } from "./api";
-import { askRanking } from "./api";
+import { ask, askRanking } from "./api";
 import type { Filter, Ranking, Row } from "./contract";
 import { draft, edit, look, model, question, selected } from "./desk";
-import { rowsAbove } from "./logic/line";
+import type { Held } from "./logic/line";
+import { asLine, held, rowsAbove } from "./logic/line";
 
 export const PAGE = 25;
 export const STRETCH = 200; // a multiple of the page; also what the map shows
@@ -40,13 +41,14 @@ const wanted = computed(() =>
       },
 );
 
+const rankPath = (model: string): string => `/models/${encodeURIComponent(model)}/rank`;
+
 export const ranking = answering<NonNullable<typeof wanted.value>, Ranking>(
   wanted,
   async ({ model, body }, abort) => {
     progress.value = null;
-    const path = `/models/${encodeURIComponent(model)}/rank`;
     const request = { method: "POST" as const, body, abort };
-    const found = await askRanking(path, request, (next) => {
+    const found = await askRanking(rankPath(model), request, (next) => {
       if (!abort.aborted) progress.value = next;
     });
     progress.value = null;
@@ -72,11 +74,49 @@ export const ownLine = computed(() => ranking.answer.value.value?.threshold ?? n
 export const line = computed(
   () => movingLine.value ?? draft.value.threshold ?? ownLine.value ?? 0.5,
 );
+
+/** Whether a row is said to hold the label: by the user's line, or as the model decides. */
+export function isAbove(row: Row): boolean {
+  const put = movingLine.value ?? draft.value.threshold;
+  return put === null ? row.holds : row.probability >= put;
+}
+/** Whether the model decides rows on this page by another line than the one that is drawn. */
+export const hasOtherLine = computed(() =>
+  shownRows.value.some((row) => isAbove(row) !== row.probability >= line.value),
+);
+
+const putLine = computed(() => draft.value.threshold); // a new note is no new line
+const toCount = computed(() =>
+  wanted.value === null || putLine.value === null
+    ? null
+    : {
+        path: rankPath(wanted.value.model),
+        body: { ...wanted.value.body, threshold: putLine.value, top: 1, offset: 0 },
+      },
+);
+/** How many nodes hold it by the line that the user has put. */
+const counted = answering<NonNullable<typeof toCount.value>, number>(
+  toCount,
+  async ({ path, body }, abort) =>
+    (await ask<Ranking>(path, { method: "POST", body, abort })).num_holding,
+);
+
+/** How many nodes hold it: as the service counts them, or what the rows tell while the line moves. */
+export const numHolding = computed<Held | null>(() => {
+  const { value } = ranking.answer.value;
+  if (value === null) return null;
+  const { value: found, state } = counted.answer.value;
+  if (movingLine.value === null && putLine.value === null)
+    return { kind: "exactly", count: value.num_holding };
+  if (movingLine.value === null && state === "ready") return { kind: "exactly", count: found! };
+  return held(rows.value, offset.value, value.num_ranked, line.value);
+});
+
 export const numAbove = computed(() => rowsAbove(shownRows.value, line.value));
 
 export function setLine(value: number | null): void {
   batch(() => {
-    edit({ threshold: value === null ? null : Math.round(Math.min(1, Math.max(0, value)) * 1e4) / 1e4 });
+    edit({ threshold: value === null ? null : asLine(value) });
     movingLine.value = null;
   });
 }

@@ -2,7 +2,7 @@
 import { batch, signal } from "@preact/signals";
 import { Lost, Refusal, ask } from "./api";
 import { whenBack } from "./connection";
-import type { Project } from "./contract";
+import type { MarkedGraph, Project, ProjectSummary, Projects } from "./contract";
 import type { Draft } from "./logic/draft";
 import { contentOf, sameDraft } from "./logic/draft";
 import * as journals from "./logic/journal";
@@ -16,6 +16,8 @@ export interface Saved {
   version: number;
   canUndo: boolean;
   canRedo: boolean;
+  /** What its nodes were marked on, where that is known. */
+  graph: MarkedGraph | null;
   /** What the server has under that version. */
   content: Draft;
 }
@@ -68,8 +70,7 @@ export class Sheet {
 
   /** What earlier lives of this tab could not save. */
   static pending(): Sheet[] {
-    const slots = Object.keys(sessionStorage).filter((key) => key.startsWith(PENDING));
-    return slots.flatMap((slot) => {
+    return slots().flatMap((slot) => {
       try {
         const text = sessionStorage.getItem(slot)!;
         const { model, saved, journal, first } = readJson(text) as Kept;
@@ -80,7 +81,7 @@ export class Sheet {
         sheet.journal.value = journals.resumed(base, journal.now, queue);
         return [sheet];
       } catch {
-        sessionStorage.removeItem(slot); // of another version of the page
+        forget(slot); // of another version of the page
         return [];
       }
     });
@@ -132,14 +133,13 @@ export class Sheet {
   }
 
   private async findMade(since: number): Promise<Project | undefined> {
-    const { projects } = await ask<{ projects: Project[] }>("/projects?deleted=false");
-    return projects.find(
-      (project) =>
-        project.version === 1 &&
-        project.model === this.model &&
-        Date.parse(project.created) >= since &&
-        sameDraft(contentOf(project), this.first),
-    );
+    const { projects } = await ask<Projects>(`/projects?model=${encodeURIComponent(this.model)}`);
+    const isNew = (project: ProjectSummary) => project.version === 1 && Date.parse(project.created) >= since;
+    for (const { id } of projects.filter(isNew)) {
+      const project = await ask<Project>(`/projects/${id}`);
+      if (sameDraft(contentOf(project), this.first)) return project;
+    }
+    return undefined;
   }
 
   /** Takes what the server has, when this tab has nothing to say against it. */
@@ -148,6 +148,10 @@ export class Sheet {
     if (saved === null || this.journal.value.queue.length > 0) return;
     const project = await ask<Project>(`/projects/${saved.id}`);
     if (this.journal.value.queue.length > 0 || project.version <= this.saved.value!.version) return;
+    if (project.deleted) {
+      conflict.value = { sheet: this, theirs: project };
+      return;
+    }
     this.adopt(project, journals.newJournal(contentOf(project)));
     say("This project was changed elsewhere; you now see the newest version.");
   }
@@ -156,6 +160,19 @@ export class Sheet {
     this.adopt(theirs, journals.settled(contentOf(theirs), decided));
     conflict.value = null;
     void this.run();
+  }
+
+  /** Deleted elsewhere: it is there again, with what was done here on top. */
+  async bringBack(): Promise<void> {
+    const path = `/projects/${this.saved.value!.id}/restore`;
+    this.settle(await ask<Project>(path, { method: "POST" }), this.draft);
+  }
+
+  /** Deleted elsewhere: so be it, with what was done here. */
+  leaveDeleted(): void {
+    this.journal.value = journals.newJournal(this.saved.value!.content);
+    this.keep();
+    conflict.value = null;
   }
 
   /** Sends what is queued; one runs at a time, so that versions stay in order. */
@@ -190,17 +207,31 @@ export class Sheet {
       return this.step(name);
     }
     const isPossible = name === "undo" ? this.canUndo : this.canRedo;
-    if (!isPossible || this.saved.value === null) return say(`There is nothing to ${name}.`);
-    this.stepping = this.stepOnServer(name, this.saved.value);
+    const saved = this.saved.value;
+    if (!isPossible || saved === null) return say(`There is nothing to ${name}.`);
+    this.stepping = this.stepOnServer(saved, () =>
+      ask(`/projects/${saved.id}/${name}`, { method: "POST", body: { version: saved.version } }),
+    );
+    await this.stepping;
+  }
+
+  /** The graph that is served now is taken for the one that the project is about. */
+  async acceptGraph(): Promise<void> {
+    if (this.stepping !== null) await this.stepping;
+    const saved = this.saved.value;
+    if (saved === null || this.isRunning) return say("Not while the project is being saved; try again.");
+    const body = { ...saved.content, model: this.model, version: saved.version, accepts_graph: true };
+    this.stepping = this.stepOnServer(saved, () =>
+      ask(`/projects/${saved.id}`, { method: "PUT", body }),
+    );
     await this.stepping;
   }
 
   /** A step before this tab's time. What is changed meanwhile waits, and goes on top of it. */
-  private async stepOnServer(name: "undo" | "redo", saved: Saved): Promise<void> {
+  private async stepOnServer(saved: Saved, send: () => Promise<Project>): Promise<void> {
     this.isRunning = true;
     try {
-      const body = { version: saved.version };
-      const project = await ask<Project>(`/projects/${saved.id}/${name}`, { method: "POST", body });
+      const project = await send();
       const theirs = contentOf(project);
       const { now, queue } = this.journal.value;
       const draft = queue.length === 0 ? theirs : merge(saved.content, now, theirs).draft;
@@ -253,7 +284,7 @@ export class Sheet {
     const theirs = said ?? (await ask<Project>(`/projects/${this.saved.value!.id}`));
     const step = this.journal.value.queue[0]!;
     // The answer to an earlier try was lost on its way: what we wanted is already there.
-    if (sameDraft(contentOf(theirs), step.draft)) return this.acknowledge(theirs);
+    if (!theirs.deleted && sameDraft(contentOf(theirs), step.draft)) return this.acknowledge(theirs);
     this.journal.value = journals.notSent(this.journal.value);
     conflict.value = { sheet: this, theirs };
   }
@@ -309,6 +340,14 @@ export class Sheet {
   }
 }
 
+function slots(): string[] {
+  try {
+    return Object.keys(sessionStorage).filter((key) => key.startsWith(PENDING));
+  } catch {
+    return []; // forbidden
+  }
+}
+
 function hold(slot: string, kept: Kept): boolean {
   try {
     sessionStorage.setItem(slot, writeJson(kept));
@@ -331,5 +370,6 @@ const savedOf = (project: Project): Saved => ({
   version: project.version,
   canUndo: project.can_undo,
   canRedo: project.can_redo,
+  graph: project.graph,
   content: contentOf(project),
 });

@@ -1,4 +1,9 @@
 // Runs before the first paint, so that a chosen theme does not flash.
-const chosen = localStorage.getItem("metatne.theme");
+let chosen: string | null = null;
+try {
+  chosen = localStorage.getItem("metatne.theme");
+} catch {
+  // Storage is forbidden: as the system has it.
+}
 if (chosen === '"light"' || chosen === '"dark"')
   document.documentElement.dataset["theme"] = chosen.slice(1, -1);

@@ -7,9 +7,17 @@ const KEY = "metatne.token";
 export const tokenWanted = signal<{ isWrong: boolean } | null>(null);
 
 let waiters: (() => void)[] = [];
+let token = kept();
+
+function kept(): string | null {
+  try {
+    return sessionStorage.getItem(KEY);
+  } catch {
+    return null; // forbidden: it is asked for again after a reload
+  }
+}
 
 export const authorisation = (): Record<string, string> => {
-  const token = sessionStorage.getItem(KEY);
   return token === null ? {} : { Authorization: `Bearer ${token}` };
 };
 
@@ -20,9 +28,14 @@ export function askForToken(refused: string | undefined): Promise<void> {
   return new Promise((resolve) => waiters.push(resolve));
 }
 
-export function giveToken(token: string): void {
+export function giveToken(given: string): void {
   // A header cannot carry line ends or letters beyond Latin-1, and fetch would throw on them.
-  sessionStorage.setItem(KEY, token.trim().replace(/[^\x21-\x7e]/g, ""));
+  token = given.trim().replace(/[^\x21-\x7e]/g, "");
+  try {
+    sessionStorage.setItem(KEY, token);
+  } catch {
+    // Full or forbidden: it is known as long as the page is open.
+  }
   tokenWanted.value = null;
   const waiting = waiters;
   waiters = [];

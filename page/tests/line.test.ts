@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Row } from "../src/contract";
-import { held, lineBelow, rowsAbove } from "../src/logic/line";
+import { asLine, held, lineBelow, rowsAbove } from "../src/logic/line";
 
 const rowsOf = (probabilities: number[]): Row[] =>
   probabilities.map((probability, i) => ({
@@ -10,7 +10,7 @@ const rowsOf = (probabilities: number[]): Row[] =>
     probability,
     low: null,
     high: null,
-    holds: null,
+    holds: false,
     labels: [],
   }));
 const rows = rowsOf([0.9, 0.6, 0.2]);
@@ -24,6 +24,12 @@ test("a row on the line is above it", () => {
 
 test("a line for any number of rows has that many above it", () => {
   for (const count of [0, 1, 2, 3]) assert.equal(rowsAbove(rows, lineBelow(rows, count)), count);
+});
+
+test("a line lies between rows however close they are", () => {
+  const close = rowsOf([0.12346, 0.12345, 0.12344, 0.12343]);
+  for (const count of [0, 1, 2, 3, 4]) assert.equal(rowsAbove(close, asLine(lineBelow(close, count))), count);
+  assert.deepEqual([asLine(-1), asLine(2)], [0, 1]);
 });
 
 test("how many hold it is said no more exactly than it is known", () => {

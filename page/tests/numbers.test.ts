@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ago, nouns, percent, probability, signed } from "../src/logic/numbers";
+import { ago, neighbours, nouns, percent, probability, signed, wholeNumber } from "../src/logic/numbers";
 import { cividis } from "../src/logic/scale";
 
 test("numbers keep their width and never lie about zero", () => {
@@ -11,6 +11,13 @@ test("numbers keep their width and never lie about zero", () => {
   assert.equal(signed(-0.5), "−0.50");
   assert.equal(nouns(1, "node"), "1 node");
   assert.equal(nouns(1200, "node"), "1,200 nodes");
+  assert.deepEqual([0, 1, null].map(neighbours), ["0 neighbours", "1 neighbour", "neighbours unknown"]);
+});
+
+test("a number of rows is whole and at least one, or nothing", () => {
+  assert.deepEqual(["7", " 12 ", "", " "].map(wholeNumber), [7, 12, null, null]);
+  for (const text of ["0", "-1", "2.5", "1e3", "0x10", "ten", "9".repeat(20)])
+    assert.equal(wholeNumber(text), undefined, text);
 });
 
 test("times are told as a person would", () => {

@@ -13,6 +13,7 @@ const project = (draft: Draft, version: number, more: Partial<Project> = {}): Pr
   ...draft,
   id: "p1",
   model: "town",
+  graph: null,
   version,
   created: new Date().toISOString(),
   changed: new Date().toISOString(),
@@ -165,7 +166,9 @@ for (const isMade of [true, false])
     const others = [old, project(one, 1, { id: "other" }), project(empty, 2, { id: "changed" })];
     const calls = serve((call) => {
       if (call.method === "PUT") return put(call);
-      if (call.method === "GET") return reply({ projects: isMade ? [...others, project(empty, 1)] : others });
+      const all = isMade ? [...others, project(empty, 1)] : others;
+      if (call.path === "/projects?model=town") return reply({ projects: all, num_projects: all.length });
+      if (call.method === "GET") return reply(all.find(({ id }) => call.path === `/projects/${id}`));
       if (!isLost) return reply(project(empty, 1), 201);
       isLost = false;
       throw new TypeError("Failed to fetch");
@@ -173,7 +176,66 @@ for (const isMade of [true, false])
     const sheet = new Sheet("town", empty);
     sheet.change(one);
     await until(isIdle(sheet));
-    const again = isMade ? [] : ["POST /projects"];
-    assert.deepEqual(kinds(calls), ["POST /projects", "GET /projects?deleted=false", ...again, "PUT /projects/p1"]);
+    const looked = ["GET /projects?model=town", "GET /projects/other"];
+    const then = isMade ? ["GET /projects/p1"] : ["POST /projects"];
+    assert.deepEqual(kinds(calls), ["POST /projects", ...looked, ...then, "PUT /projects/p1"]);
     assert.deepEqual(sheet.saved.value!.content, one);
   });
+
+test("a graph is accepted with what the server has, and marks made meanwhile stay", async () => {
+  const now = { name: "town", fingerprint: "new" };
+  const calls = serve(({ body }) =>
+    reply(project(contentOf(body as unknown as Draft), (body["version"] as number) + 1, { graph: now })),
+  );
+  const sheet = Sheet.of(project(one, 3, { graph: { name: "village", fingerprint: "old" } }));
+  const accepted = sheet.acceptGraph();
+  sheet.change(two);
+  await accepted;
+  await until(isIdle(sheet));
+  assert.deepEqual(
+    calls.map(({ body }) => [body["version"], body["accepts_graph"] ?? false, body["positives"]]),
+    [
+      [3, true, ["a"]],
+      [4, false, ["a", "b"]],
+    ],
+  );
+  assert.deepEqual(sheet.saved.value!.graph, now);
+});
+
+test("what was deleted elsewhere is brought back with the changes made here", async () => {
+  let isDeleted = true;
+  const calls = serve((call) => {
+    if (call.path.endsWith("/restore")) {
+      isDeleted = false;
+      return reply(project(one, 5));
+    }
+    return isDeleted ? reply({ theirs: project(one, 4, { deleted: true }) }, 409) : put(call);
+  });
+  const sheet = Sheet.of(project(one, 3));
+  sheet.change(two);
+  await until(() => conflict.value !== null);
+  assert.equal(conflict.value!.theirs.deleted, true);
+  await sheet.bringBack();
+  await until(isIdle(sheet));
+  assert.equal(conflict.value, null);
+  assert.deepEqual(kinds(calls), ["PUT /projects/p1", "POST /projects/p1/restore", "PUT /projects/p1"]);
+  assert.deepEqual([sheet.saved.value!.version, sheet.draft], [6, two]);
+});
+
+test("what was deleted elsewhere is not taken for saved, and can be left", async () => {
+  serve(() => reply({ theirs: project(two, 5, { deleted: true }) }, 409)); // our change, then deleted
+  const sheet = Sheet.of(project(one, 3));
+  sheet.change(two);
+  await until(() => conflict.value !== null);
+  sheet.leaveDeleted();
+  assert.equal(conflict.value, null);
+  assert.equal(storage.kept.size, 0);
+});
+
+test("a project that was deleted elsewhere is not shown as its newest version", async () => {
+  serve(() => reply(project(one, 4, { deleted: true })));
+  const sheet = Sheet.of(project(one, 3));
+  await sheet.refresh();
+  assert.equal(conflict.value!.theirs.deleted, true);
+  sheet.leaveDeleted();
+});

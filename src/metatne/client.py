@@ -14,6 +14,8 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote
 
+from pydantic import ValidationError
+
 from metatne.errors import (
     ConflictError,
     GraphError,
@@ -41,11 +43,14 @@ from metatne.service.answers import (
     Project,
     ProjectHistory,
     Projects,
+    ProjectSummary,
+    Purged,
     RankAnswer,
     RelateAnswer,
     SuggestAnswer,
     SuggestedNode,
 )
+from metatne.service.questions import RowFilter
 
 try:
     import httpx
@@ -116,11 +121,15 @@ class Client:
         top: int = 50,
         offset: int = 0,
         prior: float | None = None,
-        filter: dict[str, Any] | None = None,
+        threshold: float | None = None,
+        filter: RowFilter | dict[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> RankAnswer:
-        """The nodes by how likely they hold the label; `progress` is told done and total."""
-        body = _table(positives, negatives, prior, candidates, top, offset, filter)
+        """The nodes by how likely they hold the label; `progress` is told done and total.
+
+        With a `threshold` that probability decides which hold it, and not the model.
+        """
+        body = _table(positives, negatives, prior, threshold, candidates, top, offset, filter)
         place = f"/models/{_part(model)}/rank"
         if progress is None:
             return self._post(RankAnswer, place, body)
@@ -197,17 +206,28 @@ class Client:
         top: int | None = None,
         offset: int = 0,
         prior: float | None = None,
-        filter: dict[str, Any] | None = None,
+        threshold: float | None = None,
+        filter: RowFilter | dict[str, Any] | None = None,
         format: Literal["csv", "parquet", "json"] = "csv",
     ) -> bytes:
         """The rows that `rank` has, all of them unless `top` is given, as the bytes of a file."""
-        body = _table(positives, negatives, prior, candidates, top, offset, filter)
+        body = _table(positives, negatives, prior, threshold, candidates, top, offset, filter)
         place = f"/models/{_part(model)}/export"
         return self._send("POST", place, json=body, params={"format": format}).content
 
-    def projects(self, *, deleted: bool = False) -> list[Project]:
-        """The label projects, or those that were deleted."""
-        return self._get(Projects, "/projects", deleted=deleted).projects
+    def projects(self, *, deleted: bool = False, model: str | None = None) -> list[ProjectSummary]:
+        """All label projects, or those that were deleted; `project` has the examples of one."""
+        found: list[ProjectSummary] = []
+        query = {"deleted": deleted} | ({} if model is None else {"model": model})
+        while True:
+            page = self._get(Projects, "/projects", **query, offset=len(found))
+            found += page.projects
+            if not page.projects or len(found) >= page.num_projects:
+                return found
+
+    def purge_projects(self) -> int:
+        """Remove every deleted project for good; how many there were."""
+        return _read(Purged, self._send("POST", "/projects/purge").content).num_purged
 
     def project(self, project: str) -> Project:
         """The newest version of a project."""
@@ -235,7 +255,7 @@ class Client:
     def save_project(self, project: Project) -> Project:
         """The project as it is given; `ConflictError` if it is not the newest version."""
         sent = self._send("PUT", f"/projects/{project.id}", json=project.model_dump(mode="json"))
-        return Project.model_validate_json(sent.content)
+        return _read(Project, sent.content)
 
     def undo(self, project: Project) -> Project:
         """The project as it was before its last change."""
@@ -249,13 +269,11 @@ class Client:
         """The project, marked as deleted."""
         place = f"/projects/{project.id}"
         sent = self._send("DELETE", place, params={"version": project.version})
-        return Project.model_validate_json(sent.content)
+        return _read(Project, sent.content)
 
     def restore_project(self, project: str) -> Project:
         """The project, deleted no more."""
-        return Project.model_validate_json(
-            self._send("POST", f"/projects/{_part(project)}/restore").content
-        )
+        return _read(Project, self._send("POST", f"/projects/{_part(project)}/restore").content)
 
     def history(self, project: str) -> ProjectHistory:
         """Every version of a project, the newest first."""
@@ -274,20 +292,20 @@ class Client:
             content=csv.encode(),
             headers={"Content-Type": "text/csv"},
         )
-        return Project.model_validate_json(sent.content)
+        return _read(Project, sent.content)
 
     def _get(self, kind: type[Given], place: str, **query: Any) -> Given:
-        return kind.model_validate_json(self._send("GET", place, params=query).content)
+        return _read(kind, self._send("GET", place, params=query).content)
 
     def _post(self, kind: type[Given], place: str, body: dict[str, Any]) -> Given:
-        return kind.model_validate_json(self._send("POST", place, json=body).content)
+        return _read(kind, self._send("POST", place, json=body).content)
 
     def _send(self, method: str, place: str, **options: Any) -> httpx.Response:
         try:
             response = self._http.request(method, f"/api/v1{place}", **options)
         except httpx.TransportError as error:
             raise self._unreachable(error) from error
-        if response.is_error:
+        if not response.is_success or _is_page(response):
             raise _error_of(response.content, response)
         return response
 
@@ -299,7 +317,7 @@ class Client:
             with self._http.stream(
                 "POST", f"/api/v1{place}", json=body, headers=headers
             ) as response:
-                if response.is_error:
+                if not response.is_success or _is_page(response):
                     raise _error_of(response.read(), response)
                 for name, data in _events(_lines(response.iter_text())):
                     if name == "progress":
@@ -308,7 +326,7 @@ class Client:
                     elif name == "error":
                         raise _error_of(data.encode(), response)
                     else:
-                        return kind.model_validate_json(data)
+                        return _read(kind, data.encode())
         except httpx.TransportError as error:
             raise self._unreachable(error) from error
         raise ServiceError("the service ended the answer before its result; ask again")
@@ -320,6 +338,23 @@ class Client:
         )
 
 
+def _read(kind: type[Given], content: bytes) -> Given:
+    """An answer of the service; anything else may come from whatever stands before it."""
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        raise ServiceError(
+            f"expected an answer of metatne, found {content[:60]!r}; is there a proxy in between, "
+            "or a service of another version?"
+        ) from error
+
+
+def _is_page(response: httpx.Response) -> bool:
+    """A page of HTML, such as a proxy shows to whoever has to log in."""
+    kind: str = response.headers.get("content-type", "")
+    return kind.startswith("text/html")
+
+
 def _examples(positives: Nodes, negatives: Nodes, prior: float | None) -> dict[str, Any]:
     return {"positives": list(positives), "negatives": list(negatives), "prior": prior}
 
@@ -328,16 +363,18 @@ def _table(
     positives: Nodes,
     negatives: Nodes,
     prior: float | None,
+    threshold: float | None,
     candidates: Nodes | None,
     top: int | None,
     offset: int,
-    filter: dict[str, Any] | None,
+    filter: RowFilter | dict[str, Any] | None,
 ) -> dict[str, Any]:
     return _examples(positives, negatives, prior) | {
+        "threshold": threshold,
         "candidates": None if candidates is None else list(candidates),
         "top": top,
         "offset": offset,
-        "filter": filter,
+        "filter": filter.model_dump() if isinstance(filter, RowFilter) else filter,
     }
 
 
@@ -376,13 +413,17 @@ def _error_of(content: bytes, response: httpx.Response) -> MetaTNEError:
         body = json.loads(content)
         code, message = body["error"]["code"], body["error"]["message"]
     except (ValueError, KeyError, TypeError):
-        return ServiceError(f"expected an answer of metatne, found status {response.status_code}")
+        kind = response.headers.get("content-type", "no content type")
+        return ServiceError(
+            f"expected an answer of metatne, found status {response.status_code} with {kind}; "
+            "is there a proxy in between?"
+        )
     if code == "conflict" and body.get("theirs") is not None:
         yours, theirs = (Project.model_validate(body[side]) for side in ("yours", "theirs"))
         return ConflictError(message, yours=yours, theirs=theirs)
     if code == "unknown_node":
         return _unknown_node(message)
-    if code in ("overloaded", "loading", "cancelled", "internal"):
+    if code in ("overloaded", "loading", "storage", "cancelled", "internal"):
         wait = response.headers.get("retry-after", "")
         return ServiceError(message, retry_after=float(wait) if wait.isdecimal() else None)
     return _KINDS.get(code, InputError)(message)

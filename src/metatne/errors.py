@@ -20,6 +20,7 @@ MetaTNEError
 └── RunError                  the run failed, not the input; exits with 1
     ├── OutOfMemoryError      the run would not fit into memory, so it was not started
     ├── ServiceError          a service that cannot be reached, or cannot answer now
+    │   └── StorageError      a file that cannot be written to now
     ├── TrainingError         training cannot go on (a loss that is not finite)
     └── WriteError            an output could not be written (disk full, read-only)
 """
@@ -169,6 +170,14 @@ class ServiceError(RunError):
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         self.retry_after = retry_after
         super().__init__(message)
+
+
+class StorageError(ServiceError):
+    """A file that cannot be written to now; `reason` says why without naming it."""
+
+    def __init__(self, message: str, *, reason: str = "", retry_after: float | None = None) -> None:
+        self.reason = reason
+        super().__init__(message, retry_after=retry_after)
 
 
 class TrainingError(RunError):

@@ -60,6 +60,28 @@ def test_keeping_mine_can_be_undone(desk: Desk, other: Desk) -> None:
     expect(desk.chip(False, mine)).to_have_count(0)
 
 
+def test_what_was_deleted_elsewhere_is_brought_back_or_left(desk: Desk, other: Desk) -> None:
+    delete_open(other)
+    desk.mark_row(0, holds=False)
+    desk.button("Bring it back with your changes").click()
+    desk.saved()
+    held = desk.num_marked(True)
+    other.page.goto(desk.page.url)
+    other.settled()
+    delete_open(other)
+    desk.mark_row(0, holds=True)
+    desk.button("Leave it deleted").click()
+    expect(desk.page.locator(".saving")).to_have_text("Example")
+    assert desk.num_marked(True) != held + 1
+
+
+def delete_open(desk: Desk) -> None:
+    desk.button("Projects").click()
+    desk.page.locator(".project.open").get_by_role("button", name="Delete").click()
+    expect(desk.page.locator(".project.open")).to_have_count(0)
+    desk.page.keyboard.press("Escape")
+
+
 def test_a_disagreement_is_decided_by_hand(desk: Desk, other: Desk) -> None:
     name = other.name(0)
     other.mark_row(0, holds=True)

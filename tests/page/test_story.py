@@ -127,9 +127,13 @@ def _drawn(desk: Desk) -> str:
 
 def test_line_is_moved_by_value_and_by_row(desk: Desk) -> None:
     above = desk.page.locator(".bar.above")
-    desk.page.get_by_role("slider", name="Decision line", exact=True).fill("0.95")
-    few = above.count()
     handle = desk.page.get_by_role("slider", name="Decision line, row by row")
+    own = handle.get_attribute("aria-valuenow") or ""
+    held = desk.figure("Above the line")
+    desk.page.get_by_role("slider", name="Decision line", exact=True).fill("0.95")
+    expect(handle).to_have_attribute("aria-valuenow", "0.95")
+    assert own != "0.95"
+    few = above.count()
     handle.focus()
     for _ in range(3):
         handle.press("ArrowDown")
@@ -150,7 +154,32 @@ def test_line_is_moved_by_value_and_by_row(desk: Desk) -> None:
     desk.settled()
     expect(above).to_have_count(10)  # the line is part of the project
     desk.page.get_by_role("button", name=re.compile("^back to")).click()
-    expect(handle).not_to_have_attribute("aria-valuenow", "0.95")
+    expect(handle).to_have_attribute("aria-valuenow", own)
+    assert desk.figure("Above the line") == held
+
+
+@pytest.mark.parametrize("base_url", ["fake"], indirect=True)
+def test_rows_are_decided_as_the_service_decides(desk: Desk) -> None:
+    """Nodes that nobody annotated have a line of their own: the page does not judge by one."""
+    handle = desk.page.get_by_role("slider", name="Decision line, row by row")
+    line = float(handle.get_attribute("aria-valuenow") or "nan")
+    shown = desk.page.evaluate(
+        """() => [...document.querySelectorAll(".ranked-row")].map((row) => [
+          Number(row.querySelectorAll("td.number")[1].firstChild.textContent),
+          row.querySelector(".bar.above") !== null])"""
+    )
+    assert any(probability > line and not is_above for probability, is_above in shown)
+    assert not any(probability < line and is_above for probability, is_above in shown)
+    expect(desk.page.locator(".line-band")).to_contain_text("a line of their own")
+
+
+@pytest.mark.parametrize("base_url", ["fake"], indirect=True)
+def test_a_model_that_is_not_to_be_relied_on_says_so(desk: Desk) -> None:
+    expect(desk.page.locator(".verdict")).to_have_count(0)
+    desk.page.get_by_label("Model").select_option("people")
+    expect(desk.page.locator(".verdict")).to_have_text(
+        "people: the model is no better than its controls"
+    )
 
 
 def test_prior_and_filter_and_pages(desk: Desk) -> None:
@@ -231,6 +260,13 @@ def test_export_in_each_format(desk: Desk) -> None:
         desk.page.get_by_label("How many rows").fill(top)
         return desk.download(lambda: desk.button("Download").click())
 
+    desk.button("Export").click()
+    for text in ("0", "-3", "2.5", "1e2", "some"):
+        desk.page.get_by_label("How many rows").fill(text)
+        expect(desk.button("Download")).to_be_disabled()
+    desk.page.keyboard.press("Escape")
+    name, content = download("CSV", "")
+    assert len(content.decode().splitlines()) - 1 == int(desk.figure("Ranked"))
     name, content = download("CSV", "7")
     assert name.endswith(".csv")
     rows = list(csv.DictReader(io.StringIO(content.decode())))

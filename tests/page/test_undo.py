@@ -48,3 +48,19 @@ def test_undo_in_the_notice(desk: Desk) -> None:
     expect(desk.chip(True, name)).to_have_count(0)
     desk.notice().get_by_role("button", name="Undo").click()
     expect(desk.chip(True, name)).to_have_count(1)
+
+
+def test_the_notice_undoes_its_own_mark_and_nothing_else(desk: Desk) -> None:
+    first = desk.mark_row(0, holds=True)
+    second = desk.mark_row(0, holds=True)
+    desk.page.locator("body").click(position={"x": 5, "y": 500})
+    desk.page.keyboard.press("u")
+    expect(desk.chip(True, second)).to_have_count(0)
+    desk.notice().get_by_role("button", name="Undo").click()
+    expect(desk.notice()).to_contain_text("Something else has changed")
+    expect(desk.chip(True, first)).to_have_count(1)
+    desk.settled()  # the ranking of before the undo has other rows
+    desk.mark_row(0, holds=True)
+    expect(desk.notice().get_by_role("button", name="Undo")).to_be_visible()
+    desk.page.get_by_role("slider", name="Decision line", exact=True).fill("0.9")
+    expect(desk.notice()).to_have_count(0)

@@ -73,8 +73,8 @@ def read_projects(folder: Path) -> Any:
     database = ProjectDatabase(folder)
     try:
         store = ProjectStore(database)
-        found = store.all().projects
-        return found, [store.history(project.id) for project in found]
+        ids = [project.id for project in store.all().projects]
+        return [store.get(each) for each in ids], [store.history(each) for each in ids]
     finally:
         database.close()
 

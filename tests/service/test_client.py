@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from metatne.client import Client, _events, _lines
@@ -23,6 +24,7 @@ from metatne.errors import (
 )
 from metatne.service.http.server import Server
 from metatne.service.jobs import Jobs
+from metatne.service.questions import RowFilter
 from metatne.service.served_model import ServedModel
 from service.towns import FORMULA, HOLDS, LACKS, NUM_PEOPLE, running
 
@@ -52,12 +54,12 @@ def test_questions_are_the_librarys(client: Client, town: ServedModel) -> None:
         "town",
         positives=HOLDS,
         negatives=LACKS,
-        prior=0.2,
+        prior=0.21,  # which nobody has asked: of a ranking that is kept there is no progress
         top=5,
-        filter={"annotated": False},
+        filter=RowFilter(annotated=False),
         progress=lambda done, total: told.append((done, total)),
     )
-    assert all(total == NUM_PEOPLE - 5 for _, total in told)
+    assert told[-1] == (NUM_PEOPLE - 5, NUM_PEOPLE - 5)
     assert not any(row.labels for row in streamed.rows)
     chosen = client.rank("town", positives=HOLDS, candidates=["person 1", FORMULA])
     assert chosen.num_ranked == 2
@@ -80,6 +82,7 @@ def test_a_file_has_the_rows_of_the_ranking(client: Client) -> None:
         "positives": HOLDS,
         "negatives": LACKS,
         "prior": 0.2,
+        "threshold": 0.4,
         "candidates": [f"person {n}" for n in range(100, 200)],
         "filter": {"annotated": True},
         "offset": 3,
@@ -89,6 +92,7 @@ def test_a_file_has_the_rows_of_the_ranking(client: Client) -> None:
     lines = list(csv.DictReader(io.StringIO(client.export("town", **asked).decode())))
     assert [line["node"] for line in lines] == [row.node for row in rows]
     assert [int(line["rank"]) for line in lines] == [row.rank for row in rows]
+    assert [line["holds"] == "true" for line in lines] == [row.probability >= 0.4 for row in rows]
     assert len(client.export("town", positives=HOLDS).splitlines()) == 1 + NUM_PEOPLE - len(HOLDS)
 
 
@@ -121,6 +125,11 @@ def test_projects_go_all_the_way(client: Client) -> None:
     assert gone.id in {project.id for project in client.projects(deleted=True)}
     assert not client.restore_project(made.id).deleted
     assert client.history(made.id).versions[-1].what == "created"
+    client.delete_project(copy)
+    assert client.purge_projects() >= 1
+    assert client.projects(deleted=True) == []
+    with pytest.raises(ProjectError, match="no project"):
+        client.restore_project(copy.id)
 
 
 def test_errors_are_the_librarys(client: Client) -> None:
@@ -140,6 +149,31 @@ def test_errors_are_the_librarys(client: Client) -> None:
         client.ego("numbers", [1])
     with pytest.raises(InputError, match="top"):
         client.rank("town", positives=HOLDS, top=0)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(200, html="<p>log in first</p>"),
+        httpx.Response(200, json={"status": "ok"}),
+        httpx.Response(302, headers={"Location": "https://login.example"}),
+        httpx.Response(502, text="bad gateway"),
+    ],
+)
+def test_what_a_proxy_says_is_no_answer(answer: httpx.Response) -> None:
+    with Client("http://metatne.example") as client:
+        client._http = httpx.Client(
+            base_url="http://metatne.example",
+            transport=httpx.MockTransport(
+                lambda request: httpx.Response(
+                    answer.status_code, headers=answer.headers, content=answer.content
+                )
+            ),
+        )
+        with pytest.raises(ServiceError, match="proxy"):
+            client.models()
+        with pytest.raises(ServiceError):
+            client.rank("town", positives=HOLDS, progress=lambda done, total: None)
 
 
 def test_a_service_that_cannot_answer(town: ServedModel, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
@@ -16,8 +17,10 @@ import pytest
 from metatne.errors import InputError
 from metatne.graph.store import Graph
 from metatne.service.http import guard, patience
+from metatne.service.http.app import make_app
 from metatne.service.http.request_log import JsonLines
 from metatne.service.http.server import Server, is_loopback, read_token
+from metatne.service.jobs import Jobs
 from metatne.service.served_model import ServedModel
 from metatne.service.state import ServiceState
 from service.towns import EXAMPLES, error_of, running
@@ -54,6 +57,48 @@ def test_with_the_token_all_is_told(locked: Server) -> None:
     with httpx.Client(verify=False, base_url=locked.url, headers=headers) as http:
         assert http.get("/api/v1/models").status_code == 200
         assert http.post(RANK, json=EXAMPLES).status_code == 200
+        document = http.get("/api/v1/openapi.json").json()
+    (scheme,) = document["components"]["securitySchemes"].items()
+    assert scheme[1] == {"type": "http", "scheme": "bearer"}
+    for path, routes in document["paths"].items():
+        if path.startswith("/api/v1/"):
+            assert all(route["security"] == [{scheme[0]: []}] for route in routes.values())
+
+
+def test_who_waits_for_projects_keeps_no_search_waiting(town: ServedModel, tmp_path: Path) -> None:
+    state = ServiceState.open(tmp_path)
+    state.catalogue.add([town])
+    state.project_jobs = Jobs(max_running=1, max_waiting=1)
+    app = make_app(state)
+    # Its own event loop is the test's: what is held is held in another thread.
+    held, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with state.database.reading():
+            held.set()
+            release.wait(20)
+
+    threading.Thread(target=hold, daemon=True).start()
+    held.wait(20)
+
+    async def ask() -> None:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            waiting = [asyncio.ensure_future(http.get("/api/v1/projects")) for _ in range(2)]
+            while len(state.project_jobs._unfinished) < 2:
+                await asyncio.sleep(0.01)
+            full = await http.get("/api/v1/projects")
+            assert error_of(full)[:2] == (503, "overloaded")
+            assert int(full.headers["retry-after"]) >= 1
+            assert (await http.get("/api/v1/models/town/nodes?q=p")).status_code == 200
+            release.set()
+            assert [(await each).status_code for each in waiting] == [200, 200]
+
+    try:
+        asyncio.run(ask())
+    finally:
+        release.set()
+        state.close()
 
 
 @pytest.mark.parametrize(
@@ -76,6 +121,7 @@ def test_pages_elsewhere_cannot_write(
         assert response.status_code == 200
     else:
         assert error_of(response) == (403, "forbidden_origin", None)
+        assert "proxy_set_header Host $host" in response.json()["error"]["message"]
         assert error_of(http.delete("/api/v1/projects/x?version=1", headers=headers))[0] == 403
     assert "access-control-allow-origin" not in response.headers
     assert http.get("/api/v1/models", headers=headers).status_code == 200

@@ -18,6 +18,7 @@ from metatne.evidence import model as evidence_model
 from metatne.prediction.ranking import score_candidates
 from metatne.service import scoring
 from metatne.service.desk import Desk
+from metatne.service.http import server as http_server
 from metatne.service.http.server import Server
 from metatne.service.jobs import Cancelled, Job, Jobs
 from metatne.service.refusals import Refusal
@@ -100,13 +101,13 @@ def test_work_that_nobody_waits_for_ends(
         connection.sendall(head.encode() + body)
         wait_for(lambda: jobs.num_running == 1)
         (job,) = jobs._unfinished
-        wait_for(lambda: job.total > 0)
+        wait_for(lambda: job.how_far.total > 0)
     wait_for(lambda: job._is_cancelled.is_set())
     gate.set()
     wait_for(lambda: jobs.num_running == 0)
     assert jobs.num_cancelled == 1
     assert isinstance(job.future.exception(), Cancelled)
-    assert job.done < job.total, "it went on to the end"
+    assert job.how_far.done < job.how_far.total, "it went on to the end"
 
 
 def test_progress_is_streamed(narrow: Server, gate: threading.Event) -> None:
@@ -132,6 +133,28 @@ def test_progress_is_streamed(narrow: Server, gate: threading.Event) -> None:
     assert result["rows"] == plain["rows"]
 
 
+def test_progress_is_streamed_to_all_who_wait(
+    town: ServedModel, tmp_path: Path, gate: threading.Event
+) -> None:
+    """The page asks for the map or a node's reasons too, and either may come first."""
+    jobs = Jobs(max_running=2)
+    with (
+        running([town], tmp_path, jobs=jobs) as server,
+        httpx.Client(verify=False, base_url=server.url, timeout=30) as http,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        first = pool.submit(http.post, RANK, json=EXAMPLES)
+        wait_for(lambda: jobs.num_running == 1)
+        with http.stream("POST", RANK, json=EXAMPLES, headers=EVENTS) as response:
+            lines = response.iter_lines()
+            assert next(lines) == "event: progress"
+            assert json.loads(next(lines).removeprefix("data: "))["total"] == NUM_PEOPLE - 5
+            assert (jobs.num_running, jobs.num_waiting) == (1, 1)
+            gate.set()
+            assert "event: result" in list(lines)
+        assert first.result().status_code == 200
+
+
 def test_errors_come_as_the_last_event(http: httpx.Client) -> None:
     response = http.post(RANK, json={"positives": ["nobody"]}, headers=EVENTS)
     assert response.status_code == 200
@@ -155,7 +178,8 @@ def test_equal_questions_are_worked_on_once(
                 pool.submit(http.post, f"/api/v1/models/town/{place}", json=EXAMPLES | more)
                 for place, more in (("rank", {}), ("suggest", {}), ("map", nodes), ("ego", nodes))
             ]
-            wait_for(lambda: server.state.jobs.num_running == 4)
+            jobs = server.state.jobs
+            wait_for(lambda: (jobs.num_running, jobs.num_waiting) == (1, 3))
             gate.set()
             assert {response.result().status_code for response in sent} == {200}
         assert desk.num_misses == 1
@@ -272,3 +296,29 @@ def test_a_job_that_fails_leaves_room() -> None:
         jobs.submit(fail)
     blocked.set()
     jobs.close()
+
+
+def test_whoever_waits_when_the_service_stops_is_told(
+    town: ServedModel, tmp_path: Path, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "STOP_SECONDS", 0.2)
+    jobs = Jobs(max_running=1, max_waiting=2)
+    with ThreadPoolExecutor(3) as pool, running([town], tmp_path, jobs=jobs) as server:
+
+        def ask(number: int, accept: str) -> httpx.Response:
+            with httpx.Client(verify=False, base_url=server.url, timeout=30) as http:
+                return http.post(RANK, json=question(number), headers={"Accept": accept})
+
+        kinds = ("application/json", "text/event-stream", "application/json")
+        asked = [pool.submit(ask, number, kind) for number, kind in enumerate(kinds)]
+        wait_for(lambda: jobs.num_running + jobs.num_waiting == 3)
+        server.stop()
+        for waiting, kind in zip(asked, kinds, strict=True):
+            told = waiting.result()
+            if kind == "text/event-stream":
+                assert "event: error" in told.text
+                assert '"code":"cancelled"' in told.text
+            else:
+                assert error_of(told)[:2] == (503, "cancelled")
+                assert int(told.headers["retry-after"]) >= 1
+        assert not gate.is_set(), "they waited for the work"

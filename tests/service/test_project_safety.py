@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from metatne.errors import ConflictError, ProjectError, ServiceError
-from metatne.service import project_database
+from metatne.service import project_database, projects
 from metatne.service.answers import Project
 from metatne.service.project_database import APPLICATION, FILE, MIGRATIONS, ProjectDatabase
 from metatne.service.projects import ProjectStore
 from metatne.service.questions import ProjectContent
+from metatne.service.refusals import Refusal
 
 WRITER = """
 import sys
@@ -230,6 +231,34 @@ def test_a_failed_write_changes_nothing(tmp_path: Path) -> None:
     assert store.get(project.id) == project
     database._connection.execute("PRAGMA max_page_count = 1000000")
     assert store.change(project.id, large, 1).version == 2
+    database.close()
+
+
+def test_deleted_projects_make_room_when_they_are_purged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projects, "MAX_PROJECTS", 2)
+    database = ProjectDatabase(tmp_path)
+    store = ProjectStore(database)
+    kept, gone = store.create(a_content("kept")), store.create(a_content("secret"))
+    store.delete(gone.id, 1)
+    with pytest.raises(Refusal, match="projects/purge"):
+        store.create(a_content())
+    assert store.purge().num_purged == 1
+    assert store.purge().num_purged == 0
+    assert store.create(a_content("new")).version == 1
+    database.close()
+    database = ProjectDatabase(tmp_path)  # which misses no rows
+    store = ProjectStore(database)
+    assert store.get(kept.id) == kept
+    assert store.all(deleted=True).projects == []
+    assert {project.name for project in store.all().projects} == {"kept", "new"}
+    for ask in (store.get, store.restore, store.history):
+        with pytest.raises(Refusal, match="no project"):
+            ask(gone.id)
+    with database.reading() as connection:
+        bodies = connection.execute("SELECT body FROM contents").fetchall()
+    assert not any("secret" in body for (body,) in bodies)
     database.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from typing import Any
 
@@ -11,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metatne.errors import MetaTNEError
+from metatne.service import project_nodes
+from metatne.service.answers import MarkedGraph
 from metatne.service.catalogue import Catalogue
 from metatne.service.plain_cells import read_cell, safe_cell
 from metatne.service.project_csv import read_examples
@@ -46,18 +49,29 @@ def content(project: Project) -> tuple[Any, ...]:
     return project["name"], project["positives"], project["negatives"], project["notes"]
 
 
+def summary(project: Project) -> Project:
+    """What a list says of it."""
+    told = ("id", "name", "model", "graph", "version", "created", "changed", "deleted")
+    return {key: project[key] for key in told} | {
+        "num_positives": len(project["positives"]),
+        "num_negatives": len(project["negatives"]),
+    }
+
+
 def test_a_project_is_kept(http: httpx.Client) -> None:
     made = create(http, notes="from the café", threshold=0.4, prior=0.05)
     assert made["version"] == 1
     assert (made["can_undo"], made["can_redo"], made["deleted"]) == (False, False, False)
     assert (made["threshold"], made["prior"]) == (0.4, 0.05)
     assert http.get(f"{PROJECTS}/{made['id']}").json() == made
-    assert made in http.get(PROJECTS).json()["projects"]
+    assert summary(made) in http.get(PROJECTS).json()["projects"]
     changed = save(http, made, name="go", positives=[*HOLDS, "person 30"], threshold=None)
     assert changed["version"] == 2
     assert changed["created"] == made["created"] <= changed["changed"]
     assert changed["threshold"] is None
-    assert http.get(PROJECTS).json()["projects"][0] == changed, "the last changed comes first"
+    assert http.get(PROJECTS).json()["projects"][0] == summary(changed), (
+        "the last changed comes first"
+    )
 
 
 def test_undo_and_redo_walk_through_what_was(http: httpx.Client) -> None:
@@ -70,12 +84,12 @@ def test_undo_and_redo_walk_through_what_was(http: httpx.Client) -> None:
         assert content(now) == content(expected)
         assert now["can_redo"]
     assert not now["can_undo"]
-    assert error_of(step(http, now, "undo"))[:2] == (409, "bad_request")
+    assert error_of(step(http, now, "undo"))[:2] == (409, "nothing_to_undo")
     for expected in versions[1:]:
         now = step(http, now, "redo").json()
         assert content(now) == content(expected)
     assert not now["can_redo"]
-    assert error_of(step(http, now, "redo"))[:2] == (409, "bad_request")
+    assert error_of(step(http, now, "redo"))[:2] == (409, "nothing_to_undo")
     now = step(http, now, "undo").json()
     now = save(http, now, name="another way")
     assert now["can_undo"]
@@ -114,7 +128,7 @@ def test_what_is_deleted_can_be_restored(http: httpx.Client) -> None:
     assert gone["deleted"]
     assert made["id"] not in {p["id"] for p in http.get(PROJECTS).json()["projects"]}
     bin_ = http.get(PROJECTS, params={"deleted": True}).json()["projects"]
-    assert gone in bin_
+    assert summary(gone) in bin_
     late = http.put(place, json=gone)
     assert error_of(late)[:2] == (409, "conflict")
     assert "restore" in late.json()["error"]["message"]
@@ -141,7 +155,7 @@ def test_projects_that_cannot_be(http: httpx.Client) -> None:
     nothing = f"{PROJECTS}/0123"
     for response in (
         http.get(nothing),
-        http.put(nothing, json=base | {"version": 1}),
+        http.put(nothing, json=base | {"positives": [], "negatives": [], "version": 1}),
         http.post(f"{nothing}/undo", json={"version": 1}),
         http.post(f"{nothing}/restore"),
         http.get(f"{nothing}/history"),
@@ -149,6 +163,56 @@ def test_projects_that_cannot_be(http: httpx.Client) -> None:
         http.delete(nothing, params={"version": 1}),
     ):
         assert error_of(response)[:2] == (404, "unknown_project")
+
+
+def test_lists_come_in_pages(http: httpx.Client) -> None:
+    made = [create(http, name=str(n), model="numbers", positives=[n], negatives=[]) for n in (1, 2)]
+    whole = http.get(PROJECTS, params={"limit": 2000}).json()
+    pages = [
+        http.get(PROJECTS, params={"limit": 1, "offset": n}).json()
+        for n in range(whole["num_projects"])
+    ]
+    assert [page["projects"][0] for page in pages] == whole["projects"]
+    assert {page["num_projects"] for page in pages} == {len(whole["projects"])}
+    of_one = http.get(PROJECTS, params={"model": "numbers", "limit": 2}).json()["projects"]
+    assert of_one == [summary(project) for project in reversed(made)]
+    assert http.get(PROJECTS, params={"model": "nothing"}).json()["num_projects"] == 0
+
+
+def test_what_can_be_kept_can_be_sent_back(http: httpx.Client) -> None:
+    for name in ("\u20ac", "x"):  # the first is six bytes where JSON is plain ASCII
+        notes = name * 100_000
+        made = create(http, notes=notes)
+        body = json.dumps(made | {"prior": 0.5}, ensure_ascii=True).encode()
+        place = f"{PROJECTS}/{made['id']}"
+        sent = http.put(place, content=body, headers={"Content-Type": "application/json"})
+        assert sent.status_code == 200, sent.text
+
+
+def test_a_project_has_one_size_limit_however_it_comes(
+    http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = {"name": "x", "model": "town", "positives": [f"{n}{'x' * 9_900}" for n in range(120)]}
+    assert error_of(http.post(PROJECTS, json=long))[:2] == (413, "too_large")
+    monkeypatch.setattr(project_nodes, "MAX_PROJECT_BYTES", 100)
+    query = {"name": "x" * 100, "model": "town"}
+    late = http.post(f"{PROJECTS}/import", params=query, content="person 1,holds", headers=CSV)
+    assert error_of(late)[:2] == (413, "too_large")
+
+
+def test_a_misspelt_field_empties_nothing(http: httpx.Client) -> None:
+    made = create(http)
+    place = f"{PROJECTS}/{made['id']}"
+    misspelt = {key: value for key, value in made.items() if key != "positives"}
+    for body, field in (
+        (misspelt | {"postives": HOLDS}, "positives"),
+        (made | {"note": "x"}, "note"),
+        ({key: value for key, value in made.items() if key != "negatives"}, "negatives"),
+    ):
+        assert error_of(http.put(place, json=body)) == (422, "bad_request", field)
+    assert error_of(http.post(PROJECTS, json=made | {"positive": []}))[2] == "positive"
+    assert http.post(PROJECTS, json=made).status_code == 201, "as it was read"
+    assert http.get(place).json() == made
 
 
 def test_numbers_stay_numbers(http: httpx.Client) -> None:
@@ -224,6 +288,25 @@ def test_a_project_outlives_a_node_and_its_model(
     changed = renamed | {"version": 3, "negatives": ["nobody"]}
     late = http.put(f"{PROJECTS}/{made['id']}", json=changed)
     assert error_of(late) == (422, "unknown_node", "negatives[0]")
+
+
+def test_a_project_says_which_graph_its_nodes_were_marked_on(
+    http: httpx.Client, town: ServedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model is called like its directory, and another graph's may come to be called so."""
+    made = create(http)
+    assert made["graph"] == {"name": "town", "fingerprint": town.trained.fingerprint}
+    models = {model["name"]: model for model in http.get("/api/v1/models").json()["models"]}
+    assert models["town"]["fingerprint"] == town.trained.fingerprint
+    other = MarkedGraph(name="village", fingerprint="of another graph")
+    monkeypatch.setattr(ServedModel, "marked_graph", property(lambda self: other))
+    changed = save(http, made, notes="a note is no consent")
+    assert changed["graph"] == made["graph"]
+    accepted = save(http, changed, accepts_graph=True)
+    assert accepted["graph"] == other.model_dump()
+    assert save(http, accepted, notes="later")["graph"] == accepted["graph"]
+    moved = save(http, made | {"version": 4}, model="numbers", positives=[1], negatives=[])
+    assert moved["graph"] == other.model_dump(), "whoever names another model means its graph"
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "＝1", "'=1"])

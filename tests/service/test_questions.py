@@ -61,6 +61,24 @@ def test_rows_are_those_of_the_library(http: httpx.Client, town: ServedModel) ->
     assert ((known["probability"] >= line) == known["holds"]).all()
 
 
+def test_a_line_that_was_moved_decides(http: httpx.Client) -> None:
+    own = ask(http, f"{TOWN}/rank", top=EVERYONE)
+    line = own["rows"][40]["probability"]  # a row on the line is above it
+    expected = [row["probability"] >= line for row in own["rows"]]
+    assert [row["holds"] for row in own["rows"]] != expected
+    moved = ask(http, f"{TOWN}/rank", top=EVERYONE, threshold=line)
+    assert [row["holds"] for row in moved["rows"]] == expected
+    assert moved["num_holding"] == 41
+    assert moved["threshold"] == own["threshold"]
+    assert ask(http, f"{TOWN}/rank", top=1, threshold=line)["num_holding"] == 41
+    file = http.post(f"{TOWN}/export?format=json", json=EXAMPLES | {"threshold": line})
+    assert [row["holds"] for row in file.json()] == expected
+    assert error_of(http.post(f"{TOWN}/rank", json=EXAMPLES | {"threshold": 1.5}))[1:] == (
+        "bad_request",
+        "threshold",
+    )
+
+
 def test_pages_put_together_are_the_table(http: httpx.Client) -> None:
     whole = ask(http, f"{TOWN}/rank", top=EVERYONE)["rows"]
     pages = [ask(http, f"{TOWN}/rank", top=100, offset=start)["rows"] for start in (0, 100, 200)]
@@ -121,7 +139,9 @@ def test_the_papers_head_ranks_without_intervals(http: httpx.Client, numbers: Se
 
 @pytest.mark.parametrize("negatives", [LACKS, []])
 @pytest.mark.parametrize("node", ["person 100", "person 239"])
-def test_reasons_add_up(http: httpx.Client, graph: Graph, node: str, negatives: list[str]) -> None:
+def test_reasons_add_up(
+    http: httpx.Client, town: ServedModel, graph: Graph, node: str, negatives: list[str]
+) -> None:
     answer = ask(http, f"{TOWN}/explain", node=node, negatives=negatives, prior=0.2)
     parts = answer["parts"]
     total = sum(part["contribution"] for part in parts)
@@ -143,11 +163,11 @@ def test_reasons_add_up(http: httpx.Client, graph: Graph, node: str, negatives: 
             assert _number(graph, shared["id"]) in near
     assert len(answer["shared_neighbours"]) <= 20
     assert set(answer["labels"]) == set(graph.labels.held_by(_number(graph, node)))
-    assert [pair["label"] for pair in answer["label_weights"]] == [
-        label
-        for label in answer["labels"]
-        if label in {p["label"] for p in answer["label_weights"]}
-    ]
+    table = town.model.relate(positives=HOLDS, negatives=negatives)
+    weights = dict(zip(table["label"], table["weight"], strict=True))
+    assert {pair["label"]: pair["weight"] for pair in answer["label_weights"]} == pytest.approx(
+        {label: weights[label] for label in answer["labels"] if label in weights}
+    )
 
 
 def test_weights_and_suggestions_are_the_librarys(http: httpx.Client, town: ServedModel) -> None:

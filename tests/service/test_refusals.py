@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
+import sqlite3
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +13,7 @@ import httpx
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from metatne.service.http.server import Server
 from metatne.service.questions import EgoQuestion, MapQuestion, ProjectContent, RankQuestion
 from service.towns import EXAMPLES, HOLDS, error_of
 
@@ -164,4 +168,44 @@ def test_a_mistake_of_ours_keeps_its_secrets(
     assert "secret" not in stream.text
     facts = [record.__dict__.get("facts", {}) for record in caplog.records]
     logged = [fact for fact in facts if "secret detail" in fact.get("trouble", "")]
-    assert logged[0]["request_id"] == response.headers["x-request-id"]
+    asked = {response.headers["x-request-id"], stream.headers["x-request-id"]}
+    assert {fact["request_id"] for fact in logged} == asked
+
+
+@pytest.mark.parametrize(
+    ("trouble", "status", "told"),
+    [
+        (sqlite3.OperationalError("database or disk is full"), 503, "database or disk is full"),
+        (sqlite3.DatabaseError("malformed"), 500, "its log says what to do"),
+    ],
+)
+def test_trouble_with_the_project_file_is_told_and_logged(
+    server: Server,
+    http: httpx.Client,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    trouble: sqlite3.Error,
+    status: int,
+    told: str,
+) -> None:
+    trouble.sqlite_errorcode = sqlite3.SQLITE_FULL
+    database = server.state.database
+
+    def broken(*arguments: Any) -> None:
+        raise database._trouble(trouble)
+
+    monkeypatch.setattr(database, "_transaction", broken)
+    response = http.post("/api/v1/projects", json={"name": "x", "model": "town"})
+    assert error_of(response)[:2] == (status, "storage")
+    assert ("retry-after" in response.headers) == (status == 503)
+    assert told in response.json()["error"]["message"]
+    assert str(database.file.parent) not in response.text
+    deadline = time.monotonic() + 30  # the line is written when the answer is out
+    lines: list[logging.LogRecord] = []
+    while not lines and time.monotonic() < deadline:
+        lines = [r for r in caplog.records if r.__dict__.get("facts", {}).get("status") == status]
+        time.sleep(0.01)
+    (line,) = lines
+    assert line.levelname == "ERROR"
+    assert line.__dict__["facts"]["request_id"] == response.headers["x-request-id"]
+    assert str(database.file) in line.__dict__["facts"]["trouble"]

@@ -128,4 +128,4 @@ def test_made_up_requests_find_no_mistake_of_ours(server: Server) -> None:
             case.call_and_validate(checks=checks)
 
         try_out()
-    assert len(seen) == 22
+    assert len(seen) == 23

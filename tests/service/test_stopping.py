@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 
 from metatne.service.http import server
-from metatne.service.http.server import STOP_SECONDS, QuietServer
+from metatne.service.http.server import LAST_SECONDS, STOP_SECONDS, QuietServer
 
 
 class Clock:
@@ -44,7 +44,7 @@ def test_what_does_not_end_by_itself_is_ended(ending: QuietServer, is_signal: bo
     assert not ending.force_exit, "requests get their time"
     ending.leave()
     (clock,) = Clock.armed
-    assert clock.seconds == STOP_SECONDS
+    assert clock.seconds == STOP_SECONDS + LAST_SECONDS
     clock.strike()
     assert ending.force_exit
 

@@ -15,6 +15,9 @@ export function lineBelow(rows: readonly Row[], count: number): number {
   return below === undefined ? above : (above + below) / 2;
 }
 
+/** What is kept of a line: a probability, as exact as the rows it lies between. */
+export const asLine = (value: number): number => Math.min(1, Math.max(0, value));
+
 export type Held = { kind: "exactly" | "more than" | "at most"; count: number };
 
 /** How many nodes hold it by this line, as far as these rows, `offset` after the first, can tell. */

@@ -16,6 +16,17 @@ export const percent = (share: number): string => {
 export const signed = (value: number): string =>
   `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 
+/** Without a graph nobody knows. */
+export const neighbours = (number: number | null): string =>
+  number === null ? "neighbours unknown" : nouns(number, "neighbour");
+
+/** A whole number of at least 1; null where nothing is written, undefined where it is no such number. */
+export function wholeNumber(text: string): number | null | undefined {
+  if (text.trim() === "") return null;
+  const number = Number(text);
+  return /^\s*\d+\s*$/.test(text) && number >= 1 && Number.isSafeInteger(number) ? number : undefined;
+}
+
 export const nouns = (value: number, one: string, many = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : many}`;
 

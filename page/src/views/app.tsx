@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { numPutOff } from "../api";
 import { lost, tryNow } from "../connection";
-import { draft, problem, sheet, start, view } from "../desk";
+import { draft, isUnserved, model, openInstead, otherGraph, problem, sheet, start, view } from "../desk";
 import type { View } from "../desk";
 import type { Tab } from "../hints";
 import { tab } from "../hints";
@@ -11,7 +11,7 @@ import { tokenWanted } from "../token";
 import { Choice } from "./choice";
 import { Conflict } from "./conflict";
 import { Export, exportOpen } from "./export";
-import { Header } from "./header";
+import { Header, Verdict } from "./header";
 import { Help, helpOpen } from "./help";
 import { Labels, Next } from "./hints";
 import { Marks } from "./marks";
@@ -32,6 +32,7 @@ export function App() {
         Skip to the ranking
       </a>
       <Header />
+      <Verdict />
       <Lost />
       {problem.value !== null ? (
         <main class="alone">
@@ -89,10 +90,50 @@ function Middle() {
   return (
     <section class="panel middle-panel" data-view="ranking" id="ranking" tabIndex={-1} aria-label="Answers">
       <Choice label="Answers" name="tab" value={tab.value} options={TABS} onChoose={(next) => (tab.value = next)} />
-      {tab.value === "ranking" && (sheet.value === null ? <Loading /> : <RankingView />)}
-      {tab.value === "next" && <Next />}
-      {tab.value === "labels" && <Labels />}
+      {isUnserved.value ? (
+        <Unserved />
+      ) : otherGraph.value !== null ? (
+        <OtherGraph />
+      ) : (
+        <>
+          {tab.value === "ranking" && (sheet.value === null ? <Loading /> : <RankingView />)}
+          {tab.value === "next" && <Next />}
+          {tab.value === "labels" && <Labels />}
+        </>
+      )}
     </section>
+  );
+}
+
+function Unserved() {
+  return (
+    <Empty title={`The model ${sheet.value!.model} is not served here`}>
+      <p role="alert">
+        The project's marks are here, and can be renamed, exported and deleted; to rank with them, start the service
+        with that model.
+      </p>
+      <button type="button" onClick={openInstead}>
+        Close the project
+      </button>
+    </Empty>
+  );
+}
+
+/** The same name, another graph: a ranking from these nodes could be about others. */
+function OtherGraph() {
+  const { name, fingerprint } = otherGraph.value!;
+  const now = model.value!;
+  return (
+    <Empty title="These nodes were marked on another graph">
+      <p role="alert">
+        The project is about <strong>{name}</strong> ({fingerprint.slice(0, 12)}), but the model {now.name} that is
+        served here was trained on <strong>{now.graph}</strong> ({now.fingerprint.slice(0, 12)}). If that is the same
+        graph, only newer, go on; if not, serve the model that the project is about.
+      </p>
+      <button type="button" class="primary" onClick={() => void sheet.value!.acceptGraph()}>
+        It is the same graph
+      </button>
+    </Empty>
   );
 }
 

@@ -1,10 +1,12 @@
 import { useState } from "preact/hooks";
+import { sheet as open, openInstead } from "../desk";
 import type { Conflict as Found } from "../sheet";
 import type { Draft, Mark } from "../logic/draft";
-import { contentOf } from "../logic/draft";
+import { contentOf, sameDraft } from "../logic/draft";
 import { keyOf, showId } from "../logic/ids";
 import { decide, differences, merge } from "../logic/merge";
 import { nouns, percent, probability } from "../logic/numbers";
+import { sayError } from "../notice";
 import { Dialog } from "./dialog";
 import { Sign } from "./marking";
 
@@ -12,7 +14,44 @@ const SAYS: Record<Mark, string> = { positive: "holds it", negative: "does not" 
 const says = (mark: Mark | null): string => (mark === null ? "not marked" : SAYS[mark]);
 
 /** The same project was changed here and elsewhere: both are shown, nothing is lost unseen. */
-export function Conflict({ found: { sheet, theirs } }: { found: Found }) {
+export function Conflict({ found }: { found: Found }) {
+  return found.theirs.deleted ? <Deleted found={found} /> : <Changed found={found} />;
+}
+
+/** What is deleted takes no changes: it is brought back first, or left. */
+function Deleted({ found: { sheet } }: { found: Found }) {
+  const base = sheet.saved.value!.content;
+  const hasChanged = !sameDraft(base, sheet.draft);
+  return (
+    <Dialog title="Deleted elsewhere">
+      <p>
+        Someone else, or another tab, deleted <strong>{base.name}</strong>
+        {hasChanged ? " while you worked on it." : "."}
+      </p>
+      {hasChanged && (
+        <div class="sides">
+          <Side title="You" base={base} side={sheet.draft} />
+        </div>
+      )}
+      <div class="actions">
+        <button
+          type="button"
+          onClick={() => {
+            sheet.leaveDeleted();
+            if (open.value === sheet) openInstead();
+          }}
+        >
+          Leave it deleted
+        </button>
+        <button type="button" class="primary" onClick={() => void sheet.bringBack().catch(sayError)}>
+          {hasChanged ? "Bring it back with your changes" : "Bring it back"}
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function Changed({ found: { sheet, theirs } }: { found: Found }) {
   const [takesTheirs, setTakesTheirs] = useState<ReadonlySet<string>>(new Set());
   const base = sheet.saved.value!.content;
   const mine = sheet.draft;

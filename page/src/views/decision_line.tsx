@@ -4,7 +4,7 @@ import type { RefObject } from "preact";
 import { draft } from "../desk";
 import { lineBelow, rowsAbove } from "../logic/line";
 import { nouns, probability } from "../logic/numbers";
-import { line, movingLine, numAbove, ownLine, rows, setLine, shownRows } from "../ranking";
+import { hasOtherLine, line, movingLine, numAbove, ownLine, rows, setLine, shownRows } from "../ranking";
 
 export function LineHead() {
   return (
@@ -90,7 +90,10 @@ export function LineRow({ body }: { body: RefObject<HTMLTableSectionElement | nu
             </span>{" "}
             decision line at {probability(line.value)}
           </div>
-          <span class="faint">{where}</span>
+          <span class="faint">
+            {where}
+            {hasOtherLine.value && " nodes that nobody annotated have a line of their own"}
+          </span>
           {draft.value.threshold !== null && ownLine.value !== null && (
             <button type="button" class="link" onClick={() => setLine(null)}>
               back to {probability(ownLine.value)}

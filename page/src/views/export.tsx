@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { askFile } from "../api";
-import { model, question } from "../desk";
-import { count } from "../logic/numbers";
+import { draft, model, question } from "../desk";
+import { count, wholeNumber } from "../logic/numbers";
 import { say } from "../notice";
 import { filter, isFiltered, ranking } from "../ranking";
 import { Choice } from "./choice";
@@ -28,17 +28,18 @@ export function Export() {
   const [top, setTop] = useState("");
   const [isWorking, setWorking] = useState(false);
   const [error, setError] = useState<unknown>(null);
+  const wanted = wholeNumber(top);
   const close = () => (exportOpen.value = false);
 
   const run = async (event: Event) => {
     event.preventDefault();
     setWorking(true);
     setError(null);
-    const wanted = Math.floor(Number(top));
     const body = {
       ...question.value,
+      threshold: draft.value.threshold,
       filter: isFiltered.value ? filter.value : null,
-      top: top !== "" && wanted > 0 ? Math.min(wanted, total) : total,
+      top: wanted,
     };
     try {
       const path = `/models/${encodeURIComponent(model.value!.name)}/export?format=${format}`;
@@ -65,13 +66,18 @@ export function Export() {
             inputMode="numeric"
             placeholder={`all ${count(total)}`}
             value={top}
+            aria-invalid={wanted === undefined}
+            aria-describedby="export-top-hint"
             onInput={(event) => setTop(event.currentTarget.value)}
           />
+          <span id="export-top-hint" class="faint small" role="status">
+            {wanted === undefined ? "A whole number, 1 or more; nothing for all." : ""}
+          </span>
         </div>
         {isFiltered.value && <p class="faint">Only the nodes that pass the filter.</p>}
         {error !== null && <Failed error={error} />}
         <div class="actions">
-          <button type="submit" class="primary" disabled={isWorking}>
+          <button type="submit" class="primary" disabled={isWorking || total === 0 || wanted === undefined}>
             {isWorking ? "Writing…" : "Download"}
           </button>
         </div>

@@ -1,6 +1,7 @@
 import { batch } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { MAX_QUERY_LENGTH } from "../contract";
 import type { LabelField } from "../labels";
 import { clearLabels, labelFields } from "../labels";
 import { nouns } from "../logic/numbers";
@@ -94,7 +95,7 @@ function TextFilter({ id, title, value, isNumber, commit }: TextProps) {
         id={id}
         type="text"
         inputMode={isNumber ? "numeric" : "text"}
-        maxLength={200}
+        maxLength={MAX_QUERY_LENGTH}
         autocomplete="off"
         spellcheck={false}
         {...typing}
@@ -121,7 +122,7 @@ function LabelFilter({ id, title, field }: { id: string; title: string; field: L
         id={id}
         type="text"
         list={`${id}-labels`}
-        maxLength={200}
+        maxLength={MAX_QUERY_LENGTH}
         autocomplete="off"
         spellcheck={false}
         aria-invalid={!isSettled}

@@ -10,6 +10,16 @@ const NEXT: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" 
 const THEME_SIGNS: Record<Theme, string> = { auto: "◐", light: "○", dark: "●" };
 const THEME_NAMES: Record<Theme, string> = { auto: "as the system", light: "light", dark: "dark" };
 
+/** A model that was no better than simple methods says so wherever its answers are. */
+export function Verdict() {
+  if (model.value?.is_better_than_controls !== false) return null;
+  return (
+    <p class="verdict" role="note">
+      {model.value.name}: {model.value.verdict}
+    </p>
+  );
+}
+
 export function Header() {
   const all = models.value ?? [];
   return (

@@ -39,7 +39,7 @@ export function Next() {
                 isReachable={i === Math.min(active, value.length - 1)}
                 onFocus={() => setActive(i)}
               >
-                {node.labels.map(String).join(" · ")}
+                {node.labels.join(" · ")}
               </RowName>
               <Bar probability={node.probability} />
               <span class="number">{probability(node.probability)}</span>
@@ -77,7 +77,7 @@ export function Labels() {
         >
           {sorted.map(({ label, weight }, i) => (
             <PullRow key={i} value={weight} most={most}>
-              <span class="name">{String(label)}</span>
+              <span class="name">{label}</span>
             </PullRow>
           ))}
         </PullTable>

@@ -1,5 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import type { Id } from "../contract";
+import { MAX_NAME_LENGTH, MAX_NOTES_LENGTH } from "../contract";
 import { draft, edit, mark, model } from "../desk";
 import type { Mark } from "../logic/draft";
 import { showId } from "../logic/ids";
@@ -48,7 +49,7 @@ function Name() {
       <label class="field-label" for="label-name">
         Label
       </label>
-      <input id="label-name" class="title" maxLength={200} spellcheck={false} {...typing} />
+      <input id="label-name" class="title" maxLength={MAX_NAME_LENGTH} spellcheck={false} {...typing} />
     </div>
   );
 }
@@ -155,7 +156,7 @@ function Notes() {
       <label class="field-label" for="notes">
         Notes
       </label>
-      <textarea id="notes" rows={3} maxLength={20_000} {...typing} />
+      <textarea id="notes" rows={3} maxLength={MAX_NOTES_LENGTH} {...typing} />
     </div>
   );
 }

@@ -1,43 +1,54 @@
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { ask, askFile } from "../api";
-import type { Project, Version } from "../contract";
-import { exampleOf, model, models, open, sheet } from "../desk";
+import type { Projects as All, Project, ProjectSummary } from "../contract";
+import { MAX_NAME_LENGTH } from "../contract";
+import { exampleOf, model, modelName, open, openInstead, openProject, otherGraphOf, sheet } from "../desk";
 import { emptyDraft } from "../logic/draft";
-import { ago, nouns } from "../logic/numbers";
+import { ago, count, nouns } from "../logic/numbers";
 import { say, sayError } from "../notice";
 import { Sheet } from "../sheet";
 import { Dialog } from "./dialog";
 import { save } from "./export";
+import { History } from "./history";
+import { Import } from "./import";
 import { Empty, Failed, Waiting } from "./states";
 
 export const projectsOpen = signal(false);
 
-type List = { projects: Project[]; error: unknown };
+const STRETCH = 100;
+
+type List = { projects: ProjectSummary[]; total: number; error: unknown };
 
 /** All projects: open, make, rename, delete and bring back, with their history. */
 export function Projects() {
   const [showsDeleted, setShowsDeleted] = useState(false);
+  const [most, setMost] = useState(STRETCH);
   const [list, setList] = useState<List | null>(null);
-  const [history, setHistory] = useState<Project | null>(null);
+  const [history, setHistory] = useState<ProjectSummary | null>(null);
   const close = () => (projectsOpen.value = false);
 
   const load = () => {
-    ask<{ projects: Project[] }>(`/projects?deleted=${showsDeleted}`).then(
-      ({ projects }) => {
-        const shown = projects.filter((project) => project.deleted === showsDeleted);
-        setList({ projects: shown.sort((a, b) => (a.changed < b.changed ? 1 : -1)), error: null });
-      },
-      (error: unknown) => setList({ projects: [], error }),
+    ask<All>(`/projects?deleted=${showsDeleted}&limit=${most}`).then(
+      ({ projects, num_projects }) => setList({ projects, total: num_projects, error: null }),
+      (error: unknown) => setList({ projects: [], total: 0, error }),
     );
   };
   // What is changed in the open project is carried to the server beside this list.
-  useEffect(load, [showsDeleted, sheet.value?.saved.value?.version]);
+  useEffect(load, [showsDeleted, most, sheet.value?.saved.value?.version]);
 
-  const openProject = (project: Project) => {
-    open(Sheet.of(project));
+  const create = async () => {
+    const next = new Sheet(modelName(), emptyDraft("New label"));
+    try {
+      await next.create();
+    } catch (error) {
+      return sayError(error); // what is open stays open, and keeps its name
+    }
+    open(next);
     close();
+    nameIt();
   };
+  const show = (id: string) => openProject(id).then(close, sayError);
 
   if (history)
     return (
@@ -53,10 +64,10 @@ export function Projects() {
   return (
     <Dialog title={showsDeleted ? "Deleted projects" : "Projects"} onClose={close} wide>
       <div class="project-tools">
-        <button type="button" class="primary" onClick={() => void create().then(close).then(nameIt)}>
+        <button type="button" class="primary" onClick={() => void create()}>
           New project
         </button>
-        <Import onDone={openProject} />
+        <Import onDone={show} />
         {model.value?.example && (
           <button
             type="button"
@@ -84,24 +95,44 @@ export function Projects() {
           <Item
             key={String(project.id)}
             project={project}
-            onOpen={() => openProject(project)}
+            onOpen={() => void show(project.id)}
             onHistory={() => setHistory(project)}
             onChange={load}
           />
         ))}
       </ul>
+      {list !== null && list.total > list.projects.length && (
+        <button type="button" onClick={() => setMost(most + STRETCH)}>
+          Show more of {count(list.total)}
+        </button>
+      )}
+      {showsDeleted && list !== null && list.total > 0 && <Purge number={list.total} onDone={load} />}
     </Dialog>
   );
 }
 
-async function create(): Promise<void> {
-  const next = new Sheet(sheet.value?.model ?? models.value![0]!.name, emptyDraft("New label"));
-  try {
-    await next.create();
-    open(next);
-  } catch (error) {
-    sayError(error);
-  }
+/** What is gone for good is asked for twice. */
+function Purge({ number, onDone }: { number: number; onDone: () => void }) {
+  const [isSure, setSure] = useState(false);
+  const run = async () => {
+    try {
+      const { num_purged } = await ask<{ num_purged: number }>("/projects/purge", { method: "POST" });
+      say(`${nouns(num_purged, "project")} removed for good`);
+    } catch (error) {
+      sayError(error);
+    }
+    setSure(false);
+    onDone();
+  };
+  return isSure ? (
+    <button type="button" onClick={() => void run()}>
+      Yes, remove {nouns(number, "project")} with all history
+    </button>
+  ) : (
+    <button type="button" class="quiet" onClick={() => setSure(true)}>
+      Remove all of them for good…
+    </button>
+  );
 }
 
 /** A new label wants a name; after the dialogue has given the focus back. */
@@ -114,7 +145,7 @@ function nameIt(): void {
 }
 
 interface ItemProps {
-  project: Project;
+  project: ProjectSummary;
   onOpen: () => void;
   onHistory: () => void;
   onChange: () => void;
@@ -123,6 +154,7 @@ interface ItemProps {
 function Item({ project, onOpen, onHistory, onChange }: ItemProps) {
   const [name, setName] = useState<string | null>(null);
   const isOpen = sheet.value?.saved.value?.id === project.id;
+  const elsewhere = otherGraphOf(project.model, project.graph);
 
   const rename = async (event: Event) => {
     event.preventDefault();
@@ -131,7 +163,9 @@ function Item({ project, onOpen, onHistory, onChange }: ItemProps) {
     if (wanted === "" || wanted === project.name) return;
     if (isOpen) return sheet.value!.change({ ...sheet.value!.draft, name: wanted });
     try {
-      await ask(`/projects/${project.id}`, { method: "PUT", body: body({ ...project, name: wanted }) });
+      const path = `/projects/${project.id}`;
+      const now = await ask<Project>(path);
+      await ask(path, { method: "PUT", body: { ...now, name: wanted } });
     } catch (error) {
       sayError(error);
     }
@@ -144,9 +178,10 @@ function Item({ project, onOpen, onHistory, onChange }: ItemProps) {
         <button type="button" class="project-name" disabled={project.deleted} onClick={onOpen}>
           <span class="name">{project.name}</span>
           <span class="faint small">
-            {nouns(project.positives.length, "node")} with it, {project.negatives.length} without ·{" "}
+            {nouns(project.num_positives, "node")} with it, {project.num_negatives} without ·{" "}
             {project.model} · {ago(project.changed)}
             {isOpen ? " · open" : ""}
+            {elsewhere ? ` · marked on another graph (${elsewhere.name})` : ""}
           </span>
         </button>
       ) : (
@@ -154,7 +189,7 @@ function Item({ project, onOpen, onHistory, onChange }: ItemProps) {
           <input
             aria-label={`New name of ${project.name}`}
             value={name}
-            maxLength={200}
+            maxLength={MAX_NAME_LENGTH}
             ref={(field) => field?.focus()}
             onInput={(event) => setName(event.currentTarget.value)}
             onKeyDown={(event) => {
@@ -203,18 +238,7 @@ function Item({ project, onOpen, onHistory, onChange }: ItemProps) {
   );
 }
 
-const body = ({ name, model, positives, negatives, notes, threshold, prior, version }: Project) => ({
-  name,
-  model,
-  positives,
-  negatives,
-  notes,
-  threshold,
-  prior,
-  version,
-});
-
-async function download(project: Project): Promise<void> {
+async function download(project: ProjectSummary): Promise<void> {
   try {
     const { blob, name } = await askFile(`/projects/${project.id}/csv`, { accept: "text/csv" });
     save(blob, name.endsWith(".csv") ? name : `${name}.csv`);
@@ -223,111 +247,31 @@ async function download(project: Project): Promise<void> {
   }
 }
 
-async function remove(project: Project, onChange: () => void): Promise<void> {
+async function remove(project: ProjectSummary, onChange: () => void): Promise<void> {
   try {
     const isOpen = sheet.value?.saved.value?.id === project.id;
     const version = isOpen ? sheet.value!.saved.value!.version : project.version;
     await ask(`/projects/${project.id}?version=${version}`, { method: "DELETE" });
-    if (isOpen) {
-      const now = model.value!;
-      open(now.example ? exampleOf(now) : new Sheet(now.name, emptyDraft("New label")));
-    }
-    const back = () => void restore(project, onChange).then((found) => isOpen && found && open(Sheet.of(found)));
-    say(`${project.name} was deleted`, { action: { name: "Undo", run: back } });
+    if (isOpen) openInstead();
+    const back = async () => {
+      const isBack = await restore(project, onChange);
+      if (isOpen && isBack) await openProject(project.id).catch(sayError);
+    };
+    say(`${project.name} was deleted`, { action: { name: "Undo", run: () => void back() } });
   } catch (error) {
     sayError(error);
   }
   onChange();
 }
 
-async function restore(project: Project, onChange: () => void): Promise<Project | null> {
+async function restore(project: ProjectSummary, onChange: () => void): Promise<boolean> {
   try {
-    const found = await ask<Project>(`/projects/${project.id}/restore`, { method: "POST" });
+    await ask<Project>(`/projects/${project.id}/restore`, { method: "POST" });
     say(`${project.name} is back`);
     onChange();
-    return found;
+    return true;
   } catch (error) {
     sayError(error);
-    return null;
+    return false;
   }
-}
-
-function Import({ onDone }: { onDone: (project: Project) => void }) {
-  const field = useRef<HTMLInputElement>(null);
-  const run = async (file: File) => {
-    const name = file.name.replace(/\.csv$/i, "");
-    const query = new URLSearchParams({ name, model: sheet.value!.model });
-    try {
-      const text = await file.text();
-      const request = { method: "POST" as const, text, isOnce: true };
-      const project = await ask<Project>(`/projects/import?${query}`, request);
-      say(`${nouns(project.positives.length + project.negatives.length, "mark")} imported`);
-      onDone(project);
-    } catch (error) {
-      sayError(error);
-    }
-  };
-  return (
-    <>
-      <button type="button" onClick={() => field.current!.click()}>
-        Import CSV
-      </button>
-      <input
-        ref={field}
-        type="file"
-        accept=".csv,text/csv"
-        class="hidden"
-        tabIndex={-1}
-        aria-label="CSV with the columns node and mark"
-        onChange={({ currentTarget }) => {
-          const file = currentTarget.files?.[0];
-          if (file) void run(file);
-          currentTarget.value = "";
-        }}
-      />
-    </>
-  );
-}
-
-function History({ project }: { project: Project }) {
-  const [versions, setVersions] = useState<Version[] | null>(null);
-  const [error, setError] = useState<unknown>(null);
-  useEffect(() => {
-    ask<{ versions: Version[] }>(`/projects/${project.id}/history`).then(
-      (found) => setVersions([...found.versions].sort((a, b) => b.version - a.version)),
-      setError,
-    );
-  }, [project.id]);
-  if (error !== null) return <Failed error={error} />;
-  if (versions === null) return <Waiting lines={5} label="Loading the history" />;
-  return (
-    <table class="history">
-      <thead>
-        <tr>
-          <th scope="col" class="number">
-            Version
-          </th>
-          <th scope="col">What</th>
-          <th scope="col" class="number">
-            Holds it
-          </th>
-          <th scope="col" class="number">
-            Does not
-          </th>
-          <th scope="col">When</th>
-        </tr>
-      </thead>
-      <tbody>
-        {versions.map((version) => (
-          <tr key={version.version}>
-            <td class="number">{version.version}</td>
-            <td>{version.what}</td>
-            <td class="number">{version.num_positives}</td>
-            <td class="number">{version.num_negatives}</td>
-            <td class="faint">{ago(version.changed)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
 }

@@ -3,17 +3,17 @@ import { numPutOff } from "../api";
 import type { Row } from "../contract";
 import { checks, draft, selected } from "../desk";
 import { sameId } from "../logic/ids";
-import { held } from "../logic/line";
 import { count, nouns, percent, probability } from "../logic/numbers";
 import { precisionAtTop } from "../logic/precision";
 import {
   PAGE,
   TOP,
+  isAbove,
   isFiltered,
   line,
   numAbove,
+  numHolding,
   numPages,
-  offset,
   page,
   progress,
   ranking,
@@ -73,20 +73,17 @@ const PROPOSED =
 /** What the ranking comes to, in three figures. */
 function Figures() {
   const { value } = ranking.answer.value;
-  const above = value === null ? null : held(rows.value, offset.value, value.num_ranked, line.value);
+  const above = numHolding.value;
   const top = precisionAtTop(checks.value, draft.value, TOP);
-  const isOwn = value !== null && draft.value.threshold === null && value.num_holding !== null;
   return (
     <div class="figures">
       <Figure title="Ranked" value={value === null ? "–" : count(value.num_ranked)} />
       <Figure
         title="Above the line"
         value={
-          isOwn
-            ? count(value.num_holding!)
-            : above === null
-              ? "–"
-              : `${{ exactly: "", "more than": ">\u2009", "at most": "≤\u2009" }[above.kind]}${count(above.count)}`
+          above === null
+            ? "–"
+            : `${{ exactly: "", "more than": ">\u2009", "at most": "≤\u2009" }[above.kind]}${count(above.count)}`
         }
       />
       <Figure
@@ -202,7 +199,7 @@ function Table({ isOld, isFirst }: { isOld: boolean; isFirst: boolean }) {
 
 function RankedRow({ row, isReachable, onFocus }: { row: Row; isReachable: boolean; onFocus: () => void }) {
   const isSelected = selected.value !== null && sameId(selected.value, row.node);
-  const isAbove = row.probability >= line.value;
+  const isHeld = isAbove(row);
   return (
     <tr class={isSelected ? "ranked-row selected" : "ranked-row"} onClick={() => show(row.node)}>
       <td class="number faint">{count(row.rank)}</td>
@@ -214,15 +211,15 @@ function RankedRow({ row, isReachable, onFocus }: { row: Row; isReachable: boole
           isCurrent={isSelected}
           onFocus={onFocus}
         >
-          {row.labels.map(String).join(" · ")}
+          {row.labels.join(" · ")}
         </RowName>
       </td>
       <td class="bar-column">
-        <Bar probability={row.probability} low={row.low} high={row.high} line={line.value} isAbove={isAbove} />
+        <Bar probability={row.probability} low={row.low} high={row.high} line={line.value} isAbove={isHeld} />
       </td>
       <td class="number">
         {probability(row.probability)}
-        <span class="hidden">{isAbove ? ", above the line" : ", below the line"}</span>
+        <span class="hidden">{isHeld ? ", above the line" : ", below the line"}</span>
       </td>
       <td class="mark-cell">
         <MarkButtons node={row.node} rank={row.rank} isReachable={isReachable} />

@@ -3,14 +3,14 @@ import { useRef, useState } from "preact/hooks";
 import { answering } from "../answers";
 import { ask } from "../api";
 import type { FoundNode } from "../contract";
+import { MAX_QUERY_LENGTH } from "../contract";
 import { model } from "../desk";
 import { showId } from "../logic/ids";
-import { count, nouns } from "../logic/numbers";
+import { count, neighbours, nouns } from "../logic/numbers";
 import { MarkButtons, moveByKey } from "./marking";
 import { RowName } from "./row_name";
 import { Failed } from "./states";
 
-const LONGEST = 200;
 const MOST = 20;
 
 const text = signal("");
@@ -61,7 +61,7 @@ export function Search() {
           type="search"
           autocomplete="off"
           spellcheck={false}
-          maxLength={LONGEST}
+          maxLength={MAX_QUERY_LENGTH}
           placeholder={model.value ? `Among ${count(model.value.num_nodes)} nodes` : ""}
           value={text.value}
           onInput={(event) => (text.value = event.currentTarget.value)}
@@ -82,11 +82,11 @@ export function Search() {
               <li key={i} class="row">
                 <RowName
                   node={node.id}
-                  name={node.name ?? showId(node.id)}
+                  name={showId(node.id)}
                   isReachable={i === active}
                   onFocus={() => setActive(i)}
                 >
-                  {[nouns(node.degree, "neighbour"), ...node.labels.slice(0, 2).map(String)].join(" · ")}
+                  {[neighbours(node.degree), ...node.labels.slice(0, 2)].join(" · ")}
                 </RowName>
                 <MarkButtons node={node.id} isReachable={i === active} />
               </li>

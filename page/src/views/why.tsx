@@ -3,7 +3,7 @@ import type { Explanation, Id, NodeCard, Part } from "../contract";
 import { draft, model, selected } from "../desk";
 import { markOf } from "../logic/draft";
 import { showId } from "../logic/ids";
-import { nouns, probability, signed } from "../logic/numbers";
+import { neighbours, nouns, probability, signed } from "../logic/numbers";
 import { show } from "../ranking";
 import { card, explanation, selectedMark } from "../reasons";
 import { MarkButtons, Sign } from "./marking";
@@ -151,15 +151,15 @@ function Shared({ found }: { found: Explanation }) {
 function KnownLabels({ found }: { found: Explanation }) {
   if (found.labels.length === 0)
     return <p class="faint part">It has no known label; its neighbours and its place speak for it.</p>;
-  const weights = new Map(found.label_weights.map(({ label, weight }) => [String(label), weight]));
+  const weights = new Map(found.label_weights.map(({ label, weight }) => [label, weight]));
   const most = Math.max(0, ...[...weights.values()].map(Math.abs));
   return (
     <div class="part">
       <h3>Its known labels, and what each says</h3>
       <PullTable caption="Its known labels and their weights" columns={["Label", "Weight"]}>
         {found.labels.slice(0, 8).map((label, i) => (
-          <PullRow key={i} value={weights.get(String(label))} most={most}>
-            <span class="name">{String(label)}</span>
+          <PullRow key={i} value={weights.get(label)} most={most}>
+            <span class="name">{label}</span>
           </PullRow>
         ))}
       </PullTable>
@@ -174,7 +174,7 @@ function Card() {
     <div class="part card">
       <h3>The node</h3>
       <p class="faint">
-        {nouns(value.num_neighbours, "neighbour")}
+        {neighbours(value.num_neighbours)}
         {value.is_annotated
           ? `; ${value.labels.length === 0 ? "no known label" : nouns(value.labels.length, "known label")}`
           : "; nobody has annotated it"}

@@ -29,6 +29,9 @@ class ModelFacts(Answer):
 
     name: str
     graph: str
+    fingerprint: str
+    """Of the graph that it was trained on; a project says which one its nodes were marked on."""
+
     num_nodes: int
     num_known_labels: int
     head: Literal["evidence", "prototypes"]
@@ -119,7 +122,11 @@ class RankAnswer(Answer):
     num_holding: int
     prior: float | None
     threshold: float
-    """The probability from which on most nodes are taken to hold the label."""
+    """The probability from which on the model takes most nodes to hold the label.
+
+    Nodes that nobody annotated have another line: a row's `holds` says what was decided. It is the
+    model's own, whatever threshold was asked for.
+    """
 
     weak_negatives: list[NodeId]
     seconds: float
@@ -223,12 +230,26 @@ class EgoAnswer(Answer):
     cut: bool
 
 
+class MarkedGraph(Answer):
+    """The graph that a project's nodes were marked on."""
+
+    name: str
+    fingerprint: str
+
+
 class Project(Answer):
-    """A label project at one version."""
+    """A label project at one version.
+
+    Where its graph has another fingerprint than the model of this name, another model goes by that
+    name now, or the graph has changed: its nodes may be others.
+    """
 
     id: str
     name: str
     model: str
+    graph: MarkedGraph | None
+    """None for projects that were last changed before this was written down."""
+
     positives: list[NodeId]
     negatives: list[NodeId]
     notes: str
@@ -242,10 +263,33 @@ class Project(Answer):
     can_redo: bool
 
 
+class ProjectSummary(Answer):
+    """A label project in a list: its examples are counted, and told when it is opened."""
+
+    id: str
+    name: str
+    model: str
+    graph: MarkedGraph | None
+    num_positives: int
+    num_negatives: int
+    version: int
+    created: str
+    changed: str
+    deleted: bool
+
+
 class Projects(Answer):
     """Label projects, the last changed first."""
 
-    projects: list[Project]
+    projects: list[ProjectSummary]
+    num_projects: int
+    """All that there are, of which `projects` may be a page."""
+
+
+class Purged(Answer):
+    """How many deleted projects are gone for good."""
+
+    num_purged: int
 
 
 class ProjectVersion(Answer):
@@ -272,11 +316,13 @@ ErrorCode = Literal[
     "unknown_project",
     "bad_support",
     "conflict",
+    "nothing_to_undo",
     "too_large",
     "unauthorised",
     "forbidden_origin",
     "overloaded",
     "loading",
+    "storage",
     "not_supported",
     "no_graph",
     "cancelled",

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from metatne.parallel import Progress
-from metatne.service.jobs import AskedAlready
+from metatne.service.jobs import AskedAlready, HowFar
 from metatne.service.rankings import Ranking
 from metatne.service.scoring import Question, check_not_empty
 
@@ -31,7 +31,7 @@ class Desk:
     def __init__(self, max_bytes: int = KEPT_BYTES) -> None:
         self._max_bytes = max_bytes
         self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._working: dict[Hashable, Future[None]] = {}
+        self._working: dict[Hashable, tuple[Future[None], HowFar]] = {}
         self._lock = Lock()
         self.num_bytes = 0
         self.num_hits = 0
@@ -40,18 +40,29 @@ class Desk:
     def rank(self, question: Question, progress: Progress) -> Ranking:
         """The ranking of a question."""
         check_not_empty(question)
+        how_far = HowFar()
+
+        def told(done: int, total: int) -> None:
+            how_far.note(done, total)
+            progress(done, total)
+
         return self.once(
             ("ranking", *question.key),
-            lambda: Ranking.of(question, progress),
+            lambda: Ranking.of(question, told),
             lambda ranking: ranking.num_bytes,
+            how_far,
         )
 
     def once(
-        self, key: tuple[Hashable, ...], work: Callable[[], Kept], size: Callable[[Kept], int]
+        self,
+        key: tuple[Hashable, ...],
+        work: Callable[[], Kept],
+        size: Callable[[Kept], int],
+        how_far: HowFar | None = None,
     ) -> Kept:
         """What `work` gave when it was last called for this key, or gives now.
 
-        Raises `AskedAlready` while another thread works on it.
+        Raises `AskedAlready` while another thread works on it, with how far that is.
         """
         mine: Future[None] = Future()
         with self._lock:
@@ -61,8 +72,8 @@ class Desk:
                 found: Kept = self._kept[key][0]
                 return found
             if key in self._working:
-                raise AskedAlready(self._working[key])
-            self._working[key] = mine
+                raise AskedAlready(*self._working[key])
+            self._working[key] = mine, how_far or HowFar()
             self.num_misses += 1
         try:
             made = work()

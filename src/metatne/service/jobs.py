@@ -7,7 +7,8 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError as NeverStarted
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from contextlib import suppress
 from threading import Event, Lock
 from typing import Any, Generic, TypeVar
 
@@ -25,30 +26,42 @@ class Cancelled(Exception):  # noqa: N818 - nothing went wrong
     """Nobody waits for the answer any more."""
 
 
+class HowFar:
+    """How far a piece of work is, for all who wait for it."""
+
+    def __init__(self) -> None:
+        self.done, self.total = 0, 0
+
+    def note(self, done: int, total: int) -> None:
+        """So far; work that does not know its size says nothing."""
+        if total:
+            self.done, self.total = done, total
+
+
 class AskedAlready(Exception):  # noqa: N818 - nothing went wrong
     """Another job works on the same; it is worth trying again when that has `ended`."""
 
-    def __init__(self, ended: Future[None]) -> None:
+    def __init__(self, ended: Future[None], how_far: HowFar) -> None:
         super().__init__()
-        self.ended = ended
+        self.ended, self.how_far = ended, how_far
 
 
 class Job(Generic[Result]):
     """A piece of work, how far it is, and a way to call it off."""
 
     def __init__(self) -> None:
-        self.done, self.total = 0, 0
+        self.how_far = HowFar()
         self._is_cancelled = Event()
         self._is_put_off = False
         self._lock = Lock()
         self.future: Future[Result] = Future()
+        self._called_off: Future[None] = Future()
 
     def report(self, done: int, total: int) -> None:
         """Note how far the work is; raises where nobody waits for it, which ends it."""
         if self._is_cancelled.is_set():
             raise Cancelled
-        if total:
-            self.done, self.total = done, total
+        self.how_far.note(done, total)
 
     def cancel(self) -> None:
         """Take it out of the queue, or let its next report end it."""
@@ -57,14 +70,22 @@ class Job(Generic[Result]):
         if self._leave_put_off():
             self.future.set_exception(Cancelled())
 
+    def call_off(self) -> None:
+        """Cancel it, and tell whoever waits at once: the work itself may take long to end."""
+        self.cancel()
+        with suppress(InvalidStateError):  # nobody waits any more
+            self._called_off.set_result(None)
+
     def begin(self) -> bool:
         """Whether it is still wanted; asked again of work that was put off."""
         if self._leave_put_off():
+            self.how_far = HowFar()
             return True
         return not self.future.done() and self.future.set_running_or_notify_cancel()
 
-    def put_off(self) -> None:
-        """Nobody works on it for now, though it has begun."""
+    def put_off(self, how_far: HowFar) -> None:
+        """Nobody works on it for now, though it has begun; it is as far as what it waits for."""
+        self.how_far = how_far
         with self._lock:
             self._is_put_off = True
         if self._is_cancelled.is_set():
@@ -78,11 +99,20 @@ class Job(Generic[Result]):
 
     async def result(self) -> Result:
         """What came of it; a caller that is cancelled cancels the work."""
+        done = asyncio.wrap_future(self.future)
+        called_off = asyncio.wrap_future(self._called_off)
         try:
-            return await asyncio.wrap_future(self.future)
+            first: set[asyncio.Future[Any]] = {done, called_off}
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            if not done.done():
+                raise Cancelled
+            return done.result()
         except asyncio.CancelledError:
             self.cancel()
             raise
+        finally:
+            called_off.cancel()
+            done.cancel()
 
 
 class Jobs:
@@ -94,19 +124,17 @@ class Jobs:
         self._pool = ThreadPoolExecutor(self.max_running, thread_name_prefix="metatne-ask")
         self._lock = Lock()
         self._unfinished: set[Job[Any]] = set()
+        self.num_running = 0
+        """Jobs that are worked on."""
+
         self._mean_seconds = 0.5
         self.num_refused = 0
         self.num_cancelled = 0
 
     @property
-    def num_running(self) -> int:
-        """Jobs that are worked on."""
-        return min(len(self._unfinished), self.max_running)
-
-    @property
     def num_waiting(self) -> int:
-        """Jobs in the queue."""
-        return max(len(self._unfinished) - self.max_running, 0)
+        """Jobs in the queue, and those that wait for another's answer."""
+        return max(len(self._unfinished) - self.num_running, 0)
 
     def submit(self, work: Callable[[Job[Result]], Result]) -> Job[Result]:
         """Start the work, or put it in the queue; `Refusal` where that is full."""
@@ -120,10 +148,14 @@ class Jobs:
         self._enqueue(work, job)
         return job
 
+    def call_off(self) -> None:
+        """End all work, and tell whoever waits for it."""
+        for job in list(self._unfinished):
+            job.call_off()
+
     def close(self) -> None:
         """Call off all work; what has not begun never does."""
-        for job in list(self._unfinished):
-            job.cancel()
+        self.call_off()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _enqueue(self, work: Callable[[Job[Result]], Result], job: Job[Result]) -> None:
@@ -139,7 +171,7 @@ class Jobs:
         try:
             made = self._timed(work, job)
         except AskedAlready as put_off:
-            job.put_off()
+            job.put_off(put_off.how_far)
             put_off.ended.add_done_callback(lambda ended: self._enqueue(work, job))
         except BaseException as error:
             job.future.set_exception(error)
@@ -149,10 +181,18 @@ class Jobs:
     def _timed(self, work: Callable[[Job[Result]], Result], job: Job[Result]) -> Result:
         started = time.perf_counter()
         job.report(0, 0)
-        made = work(job)
+        self._count_running(1)
+        try:
+            made = work(job)
+        finally:
+            self._count_running(-1)
         seconds = time.perf_counter() - started
         self._mean_seconds += RECENT * (seconds - self._mean_seconds)
         return made
+
+    def _count_running(self, by: int) -> None:
+        with self._lock:
+            self.num_running += by
 
     def _finished(self, job: Job[Result]) -> None:
         with self._lock:
@@ -164,7 +204,7 @@ class Jobs:
         seconds = math.ceil(self._mean_seconds * (1 + self._max_waiting / self.max_running))
         return Refusal(
             "overloaded",
-            f"{self.max_running} questions are being answered and {self._max_waiting} wait; "
+            f"{self.max_running} requests are being answered and {self._max_waiting} wait; "
             f"ask again in {seconds} s",
             headers={"Retry-After": str(seconds)},
         )

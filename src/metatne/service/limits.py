@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 MAX_BODY_BYTES = 2**20
-MAX_IMPORT_BYTES = 5 * 2**20
+MAX_PROJECT_BYTES = 2**20
+"""A label project as JSON, however it came."""
+
+MAX_PROJECT_BODY_BYTES = 5 * MAX_PROJECT_BYTES
+"""A body about a project: whatever is kept can be sent back, with escapes and as it was read."""
+
 BODY_SECONDS = 30.0
 """How long a client may take to send its body."""
 
@@ -42,6 +47,11 @@ MAX_ID_LENGTH = 10_000
 MAX_NAME_LENGTH = 200
 MAX_NOTES_LENGTH = 100_000
 MAX_PROJECTS = 2_000
+MAX_AT_PROJECTS = 2
+"""Requests about projects that are worked on at once; their file has one connection."""
+
+MAX_FOR_PROJECTS = 62
+"""Requests about projects that may wait for that."""
 
 MAX_IN_FLIGHT = 256
 """Requests that are worked on at once, of whatever kind."""

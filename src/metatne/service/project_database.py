@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
 
-from metatne.errors import ProjectError, ServiceError
+from metatne.errors import ProjectError, ServiceError, StorageError
 from metatne.integrity import checksum
 
 FILE = "projects.sqlite3"
@@ -177,7 +177,7 @@ class ProjectDatabase:
             if self._connection.execute(gaps).fetchone() is not None:
                 raise self._damaged("rows are missing")
 
-    def _trouble(self, error: sqlite3.Error) -> ServiceError | ProjectError:
+    def _trouble(self, error: sqlite3.Error) -> StorageError | ProjectError:
         """A file that is locked, read-only or without room is whole; any other trouble is damage.
 
         SQLITE_ERROR is what a statement meets whose table is not there.
@@ -185,9 +185,10 @@ class ProjectDatabase:
         is_passing = isinstance(error, sqlite3.OperationalError)
         if not is_passing or error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
             return self._damaged(error)
-        return ServiceError(
+        return StorageError(
             f"{self.file}: {error}, so nothing was changed; see that the disk has room and can be "
             "written to, and that no other program holds the file, then ask again",
+            reason=str(error),
             retry_after=BUSY_SECONDS,
         )
 

@@ -7,10 +7,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from metatne.service.answers import Project
+from metatne.service.answers import MarkedGraph, Project
 from metatne.service.catalogue import Catalogue
-from metatne.service.limits import MAX_SUPPORTS
-from metatne.service.questions import NodeId, ProjectContent
+from metatne.service.limits import MAX_PROJECT_BYTES, MAX_SUPPORTS
+from metatne.service.questions import NodeId, ProjectChange, ProjectContent
 from metatne.service.refusals import Refusal
 from metatne.service.served_model import ServedModel
 
@@ -38,6 +38,7 @@ def checked_content(
             f"expected at most {MAX_SUPPORTS:,} examples in all, found {number:,}",
             field="negatives",
         )
+    check_size(content)
     sides: dict[str, list[NodeId]] = {}
     seen: dict[NodeId, str] = {}
     for field in ("positives", "negatives"):
@@ -55,6 +56,33 @@ def checked_content(
             seen[node] = field
         sides[field] = nodes
     return content.model_copy(update=sides)
+
+
+def check_size(content: ProjectContent) -> None:
+    """Refuse a project that is too large to be kept, be it written or imported."""
+    size = len(content.model_dump_json().encode())
+    if size > MAX_PROJECT_BYTES:
+        raise Refusal(
+            "too_large",
+            f"expected a project of at most {MAX_PROJECT_BYTES:,} bytes, found {size:,}; "
+            "make two of it",
+        )
+
+
+def graph_of(
+    catalogue: Catalogue, content: ProjectContent, *, before: Project | None = None
+) -> MarkedGraph | None:
+    """The graph that the nodes are marked on: that of before, until somebody accepts another.
+
+    A model is called like its directory, so another graph may be served by the same name.
+    """
+    served = catalogue.find(content.model)
+    if served is None:
+        return None if before is None else before.graph
+    is_new = before is None or before.graph is None or before.model != content.model
+    if is_new or (isinstance(content, ProjectChange) and content.accepts_graph):
+        return served.marked_graph
+    return before.graph if before is not None else None
 
 
 def _as_in_graph(

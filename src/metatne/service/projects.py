@@ -12,13 +12,27 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from metatne.errors import ConflictError, ProjectError
-from metatne.service.answers import Project, ProjectHistory, Projects, ProjectVersion
+from metatne.service.answers import (
+    MarkedGraph,
+    Project,
+    ProjectHistory,
+    Projects,
+    Purged,
+)
 from metatne.service.limits import MAX_PROJECTS
 from metatne.service.project_database import ProjectDatabase, insert
+from metatne.service.project_lists import (
+    IS_THERE,
+    count_projects,
+    list_projects,
+    list_versions,
+    purge_deleted,
+)
 from metatne.service.questions import ProjectContent
 from metatne.service.refusals import Refusal
 
@@ -38,12 +52,20 @@ class _Now:
     body: str
 
 
-_NEWEST = """
+class _Stored(ProjectContent):
+    """A content as it lies in the file; what other versions of metatne add is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    graph: MarkedGraph | None = None
+
+
+_NEWEST = f"""
     SELECT p.id, p.created, v.version, v.changed, v.shown, v.tip, v.deleted, c.parent, c.body
     FROM projects AS p
     JOIN versions AS v ON v.project = p.id
     JOIN contents AS c ON c.id = v.shown
-    WHERE v.version = (SELECT max(version) FROM versions WHERE project = p.id)
+    WHERE {IS_THERE}
 """
 
 
@@ -53,14 +75,27 @@ class ProjectStore:
     def __init__(self, database: ProjectDatabase) -> None:
         self._database = database
 
-    def all(self, *, deleted: bool = False) -> Projects:
+    def all(
+        self,
+        *,
+        deleted: bool = False,
+        model: str | None = None,
+        limit: int = MAX_PROJECTS,
+        offset: int = 0,
+    ) -> Projects:
         """The projects that are there, or those that were deleted; the last changed first."""
-        with self._database.reading() as connection:
-            rows = connection.execute(
-                f"{_NEWEST} AND v.deleted = ? ORDER BY v.changed DESC, p.id", (deleted,)
-            ).fetchall()
-        # Bodies are read when the lock is released: there may be thousands, of thousands of nodes.
-        return Projects(projects=[self._project(_now(row)) for row in rows])
+        try:
+            with self._database.reading() as connection:
+                return list_projects(
+                    connection, deleted=deleted, model=model, limit=limit, offset=offset
+                )
+        except (ValidationError, ValueError) as error:
+            raise self._no_project() from error
+
+    def purge(self) -> Purged:
+        """Let go of every deleted project for good: room for others."""
+        with self._database.writing() as connection:
+            return Purged(num_purged=purge_deleted(connection, _time()))
 
     def get(self, project_id: str) -> Project:
         """The newest version of a project, deleted or not."""
@@ -68,28 +103,38 @@ class ProjectStore:
             now = _newest(connection, project_id)
         return self._project(now)
 
-    def create(self, content: ProjectContent, *, what: str = "created") -> Project:
+    def create(
+        self, content: ProjectContent, *, graph: MarkedGraph | None = None, what: str = "created"
+    ) -> Project:
         """A new project."""
         project_id = uuid.uuid4().hex
         with self._database.writing() as connection:
-            (number,) = connection.execute("SELECT count(*) FROM projects").fetchone()
+            number = count_projects(connection)
             if number >= MAX_PROJECTS:
                 raise Refusal(
                     "too_large",
                     f"there are {number} projects already, deleted ones among them, and there "
-                    f"may be {MAX_PROJECTS}; serve from another directory (--data)",
+                    f"may be {MAX_PROJECTS}; remove the deleted ones for good (POST "
+                    "/api/v1/projects/purge), or serve from another directory (--data)",
                 )
             insert(connection, "projects", project_id, _time())
-            shown = _write(connection, project_id, None, content)
+            shown = _write(connection, project_id, None, content, graph)
             _add_version(connection, project_id, 1, what, shown, shown, deleted=False)
             now = _newest(connection, project_id)
         return self._project(now)
 
-    def change(self, project_id: str, content: ProjectContent, version: int) -> Project:
+    def change(
+        self,
+        project_id: str,
+        content: ProjectContent,
+        version: int,
+        *,
+        graph: MarkedGraph | None = None,
+    ) -> Project:
         """The project with this content, if `version` is still the newest."""
 
         def step(connection: sqlite3.Connection, now: _Now) -> tuple[str, int, int, bool]:
-            shown = _write(connection, project_id, now.shown, content)
+            shown = _write(connection, project_id, now.shown, content, graph)
             return "changed", shown, shown, False
 
         return self._next(project_id, version, step, yours=content)
@@ -99,7 +144,7 @@ class ProjectStore:
 
         def step(connection: sqlite3.Connection, now: _Now) -> tuple[str, int, int, bool]:
             if now.parent is None:
-                raise Refusal("bad_request", "there is nothing to undo", status=409)
+                raise Refusal("nothing_to_undo", "there is nothing to undo")
             return "undone", now.parent, now.tip, False
 
         return self._next(project_id, version, step)
@@ -109,7 +154,7 @@ class ProjectStore:
 
         def step(connection: sqlite3.Connection, now: _Now) -> tuple[str, int, int, bool]:
             if now.tip == now.shown:
-                raise Refusal("bad_request", "there is nothing to redo", status=409)
+                raise Refusal("nothing_to_undo", "there is nothing to redo")
             return "redone", _next_towards(connection, now.shown, now.tip), now.tip, False
 
         return self._next(project_id, version, step)
@@ -142,31 +187,10 @@ class ProjectStore:
         """Every version of a project, the newest first."""
         with self._database.reading() as connection:
             _newest(connection, project_id)
-            # Of two paths SQLite gives JSON, in which every character of a name survives.
-            rows = connection.execute(
-                "SELECT v.version, v.changed, v.what, json_extract(c.body, '$.name', '$.model'), "
-                "json_array_length(c.body, '$.positives'), "
-                "json_array_length(c.body, '$.negatives') FROM versions AS v "
-                "JOIN contents AS c ON c.id = v.shown WHERE v.project = ? "
-                "ORDER BY v.version DESC",
-                (project_id,),
-            ).fetchall()
-        try:
-            return ProjectHistory(
-                versions=[
-                    ProjectVersion(
-                        version=version,
-                        changed=changed,
-                        name=json.loads(names)[0],
-                        num_positives=num_positives,
-                        num_negatives=num_negatives,
-                        what=what,
-                    )
-                    for version, changed, what, names, num_positives, num_negatives in rows
-                ]
-            )
-        except ValidationError as error:
-            raise self._no_project() from error
+            try:
+                return list_versions(connection, project_id)
+            except ValidationError as error:
+                raise self._no_project() from error
 
     def _next(
         self,
@@ -189,7 +213,7 @@ class ProjectStore:
         theirs = self._project(now)
         mine = theirs.model_copy(update={"version": version})
         if yours is not None:
-            mine = mine.model_copy(update=yours.model_dump(exclude={"version"}))
+            mine = mine.model_copy(update=_plain(yours))
         if now.deleted:
             message = "the project was deleted; restore it first"
         else:
@@ -211,9 +235,9 @@ class ProjectStore:
             can_redo=now.tip != now.shown and not now.deleted,
         )
 
-    def _content(self, body: str) -> ProjectContent:
+    def _content(self, body: str) -> _Stored:
         try:
-            return ProjectContent.model_validate_json(body)
+            return _Stored.model_validate_json(body)
         except ValidationError as error:
             raise self._no_project() from error
 
@@ -238,10 +262,20 @@ def _now(row: tuple[str, str, int, str, int, int, int, int | None, str]) -> _Now
     return _Now(project_id, created, version, changed, shown, tip, bool(deleted), parent, body)
 
 
+def _plain(content: ProjectContent) -> dict[str, Any]:
+    """The content alone, without what a change says of itself."""
+    return content.model_dump(include=set(ProjectContent.model_fields))
+
+
 def _write(
-    connection: sqlite3.Connection, project_id: str, parent: int | None, content: ProjectContent
+    connection: sqlite3.Connection,
+    project_id: str,
+    parent: int | None,
+    content: ProjectContent,
+    graph: MarkedGraph | None,
 ) -> int:
-    body = json.dumps(content.model_dump(exclude={"version"}), ensure_ascii=False)
+    stored = _plain(content) | {"graph": None if graph is None else graph.model_dump()}
+    body = json.dumps(stored, ensure_ascii=False)
     (number,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM contents").fetchone()
     insert(connection, "contents", number, project_id, parent, body)
     return int(number)

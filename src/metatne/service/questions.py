@@ -16,6 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from metatne.service.answers import Project
 from metatne.service.limits import (
     MAX_ASKED_SUPPORTS,
     MAX_CANDIDATES,
@@ -26,6 +27,7 @@ from metatne.service.limits import (
     MAX_MAP_NODES,
     MAX_NAME_LENGTH,
     MAX_NOTES_LENGTH,
+    MAX_QUERY_LENGTH,
     MAX_SUGGESTED,
     MAX_SUPPORTS,
     MAX_TOP,
@@ -62,6 +64,7 @@ OtherSupports = Annotated[Supports, AfterValidator(_few_in_all)]
 
 StoredSupports = Annotated[Nodes, Field(max_length=MAX_SUPPORTS)]
 Prior = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Version = Annotated[StrictInt, Field(ge=1, le=INT64_END)]
 
 
@@ -112,7 +115,7 @@ class RowFilter(Body):
     ] = None
     min_degree: Annotated[StrictInt | None, Field(ge=0, le=INT64_END)] = None
     contains: Annotated[
-        Annotated[StrictStr, Field(max_length=200)] | None,
+        Annotated[StrictStr, Field(max_length=MAX_QUERY_LENGTH)] | None,
         Field(description="Only nodes whose id has this text in it, in any case."),
     ] = None
 
@@ -123,6 +126,10 @@ class TableQuestion(PriorExamples):
     candidates: Annotated[
         Annotated[Nodes, Field(max_length=MAX_CANDIDATES)] | None,
         Field(description="Rank these nodes only; all that are no examples if null."),
+    ] = None
+    threshold: Annotated[
+        Share | None,
+        Field(description="Nodes of at least this probability hold it; the model decides if null."),
     ] = None
     offset: Annotated[StrictInt, Field(ge=0, le=INT64_END, description="Rows to pass over.")] = 0
     filter: RowFilter | None = None
@@ -192,15 +199,12 @@ class EgoQuestion(Body):
 
 Name = Annotated[StrictStr, Field(min_length=1, max_length=MAX_NAME_LENGTH)]
 Notes = Annotated[StrictStr, Field(max_length=MAX_NOTES_LENGTH)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
-class ProjectContent(BaseModel):
+class ProjectContent(Body):
     """What a user writes down of a novel label."""
 
-    # A project as it was read may be sent back whole: what only the service sets is passed over.
     model_config = ConfigDict(
-        extra="ignore",
         json_schema_extra={
             "examples": [{"name": "plays chess", "model": "town", "positives": ["ann"]}]
         },
@@ -216,19 +220,43 @@ class ProjectContent(BaseModel):
     ] = None
     prior: Prior | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_what_the_service_sets(cls, data: Any) -> Any:
+        """A project as it was read may be sent back whole; any other field is a misspelt one."""
+        if not isinstance(data, dict):
+            return data
+        read_only = Project.model_fields.keys() - cls.model_fields.keys()
+        return {name: value for name, value in data.items() if name not in read_only}
+
 
 class ProjectChange(ProjectContent):
-    """A whole project, with the version of it that was read."""
+    """A whole project, with the version of it that was read.
+
+    Both sides are there, be they empty: what is left out would be lost.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
-                {"name": "plays chess", "model": "town", "positives": ["ann", "bob"], "version": 1}
+                {
+                    "name": "plays chess",
+                    "model": "town",
+                    "positives": ["ann", "bob"],
+                    "negatives": [],
+                    "version": 1,
+                }
             ]
         },
     )
 
+    positives: StoredSupports
+    negatives: StoredSupports
     version: Version
+    accepts_graph: Annotated[
+        StrictBool,
+        Field(description="The graph that is served now is the one that the project is about."),
+    ] = False
 
 
 class AtVersion(Body):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ class Ranking:
     thresholds: Float64[np.ndarray, " node"]
     weak_negatives: Int64[np.ndarray, " weak"]
     prior: float | None
+    moved_line: float | None = None
+    """The probability that decides instead of the thresholds, where somebody has put it."""
 
     @classmethod
     def of(cls, question: Question, progress: Progress = nobody_asks) -> Ranking:
@@ -63,15 +65,24 @@ class Ranking:
         arrays = (self.nodes, self.log_odds, self.errors, self.thresholds, self.weak_negatives)
         return sum(array.nbytes for array in arrays if array is not None)
 
-    @property
-    def holds(self) -> Bool[np.ndarray, " node"]:
-        """Which nodes are taken to hold the label."""
-        return self.log_odds >= self.thresholds
+    def decided_at(self, line: float | None) -> Ranking:
+        """The same ranking, with a probability that decides for all nodes; None for the model's."""
+        return replace(self, moved_line=line)
+
+    def holds(self, rows: Int64[np.ndarray, " row"]) -> Bool[np.ndarray, " row"]:
+        """Which rows are taken to hold the label."""
+        log_odds = self.log_odds[rows]
+        if self.moved_line is None:
+            is_above: Bool[np.ndarray, " row"] = log_odds >= self.thresholds[rows]
+        else:  # as probabilities, which the line was read off: no row on it may fall below it
+            is_above = expit(log_odds) >= self.moved_line
+        return is_above
 
     def columns(self, rows: Int64[np.ndarray, " row"]) -> dict[str, np.ndarray]:
         """Probability, the interval where there is one, and the decision."""
         errors = None if self.errors is None else self.errors[rows]
-        return ranked_columns(self.log_odds[rows], errors, self.thresholds[rows])
+        columns = ranked_columns(self.log_odds[rows], errors, None)
+        return columns | {"holds": self.holds(rows)}
 
     def probabilities(self, nodes: Int64[np.ndarray, " some"]) -> list[float | None]:
         """Of these nodes; None for those that were not ranked."""
@@ -133,7 +144,7 @@ class Ranking:
             rows=table,
             num_ranked=len(passing),
             num_all=len(self),
-            num_holding=int(self.holds[passing].sum()),
+            num_holding=int(self.holds(passing).sum()),
             prior=self.prior,
             threshold=decision_line(self.thresholds),
             weak_negatives=self.served.node_ids.take(self.weak_negatives),

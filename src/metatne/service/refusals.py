@@ -14,6 +14,7 @@ from metatne.errors import (
     MetaTNEError,
     ProjectError,
     ServiceError,
+    StorageError,
     SupportError,
     UnknownNodeError,
 )
@@ -26,11 +27,13 @@ STATUS: dict[ErrorCode, int] = {
     "unknown_project": 404,
     "bad_support": 422,
     "conflict": 409,
+    "nothing_to_undo": 409,
     "too_large": 413,
     "unauthorised": 401,
     "forbidden_origin": 403,
     "overloaded": 503,
     "loading": 503,
+    "storage": 503,
     "not_supported": 409,
     "no_graph": 409,
     "cancelled": 503,
@@ -45,7 +48,6 @@ _CODES: tuple[tuple[type[MetaTNEError], ErrorCode], ...] = (
     (FileFormatError, "bad_request"),
     (ConflictError, "conflict"),
     (ConfigError, "not_supported"),
-    (ProjectError, "internal"),
     (InputError, "bad_request"),
 )
 _FIELDS = ("positives", "negatives", "candidates", "prior", "node", "top")
@@ -63,6 +65,7 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not a fault
         status: int | None = None,
         headers: dict[str, str] | None = None,
         more: dict[str, Any] | None = None,
+        for_log: str | None = None,
     ) -> None:
         super().__init__(message)
         self.code, self.message, self.field = code, message, field
@@ -71,13 +74,31 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not a fault
         self.more = more or {}
         """What stands beside the error in the body: both versions of a conflict."""
 
+        self.for_log = message if for_log is None else for_log
+        """What the log says, which may name files: clients are not told where they lie."""
+
+    @property
+    def is_trouble(self) -> bool:
+        """Whether somebody has to look after it; to load, to be busy and to stop is usual."""
+        return self.status >= 500 and self.code not in ("loading", "overloaded", "cancelled")
+
 
 def refusal_of(error: MetaTNEError) -> Refusal:
     """What an error of the library is over HTTP."""
     message = str(error)
     if isinstance(error, ServiceError):
         seconds = 1 if error.retry_after is None else math.ceil(error.retry_after)
-        return Refusal("overloaded", message, headers={"Retry-After": str(seconds)})
+        headers = {"Retry-After": str(seconds)}
+        if isinstance(error, StorageError):
+            told = (
+                f"the service cannot write to its file of label projects ({error.reason}), so "
+                "nothing was changed; see that its disk has room, and look into its log"
+            )
+            return Refusal("storage", told, headers=headers, for_log=message)
+        return Refusal("overloaded", message, headers=headers)
+    if isinstance(error, ProjectError):
+        told = "the service cannot read its file of label projects; its log says what to do"
+        return Refusal("storage", told, status=500, for_log=message)
     for kind, code in _CODES:
         if isinstance(error, kind):
             field = message.partition(":")[0]

@@ -25,6 +25,7 @@ from metatne.service.answers import (
     FoundLabels,
     FoundNode,
     FoundNodes,
+    MarkedGraph,
     ModelFacts,
     Neighbour,
     NodeCard,
@@ -94,6 +95,7 @@ class ServedModel:
         return ModelFacts(
             name=self.name,
             graph=self.trained.graph_name,
+            fingerprint=self.trained.fingerprint,
             num_nodes=len(self.node_ids),
             num_known_labels=len(self.trained.known_labels),
             head="evidence" if isinstance(scorer, EvidenceModel) else "prototypes",
@@ -103,6 +105,11 @@ class ServedModel:
             is_better_than_controls=None if quality is None else quality.is_better,
             verdict=None if quality is None else quality.verdict(),
         )
+
+    @property
+    def marked_graph(self) -> MarkedGraph:
+        """What a project keeps of the graph that its nodes are marked on."""
+        return MarkedGraph(name=self.trained.graph_name, fingerprint=self.trained.fingerprint)
 
     def positions(self, ids: Sequence[NodeId], field: str) -> Int64[np.ndarray, " some"]:
         """Where the nodes are; the first unknown one is refused by its place in the field."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from metatne.service.catalogue import Catalogue
 from metatne.service.desk import Desk
 from metatne.service.jobs import Jobs
+from metatne.service.limits import MAX_AT_PROJECTS, MAX_FOR_PROJECTS
 from metatne.service.project_database import ProjectDatabase
 from metatne.service.projects import ProjectStore
 
@@ -20,6 +21,9 @@ class ServiceState:
     projects: ProjectStore
     catalogue: Catalogue = field(default_factory=Catalogue)
     jobs: Jobs = field(default_factory=Jobs)
+    project_jobs: Jobs = field(default_factory=lambda: Jobs(MAX_AT_PROJECTS, MAX_FOR_PROJECTS))
+    """For label projects alone: who waits for their file keeps no one else waiting."""
+
     desk: Desk = field(default_factory=Desk)
 
     @classmethod
@@ -31,4 +35,5 @@ class ServiceState:
     def close(self) -> None:
         """Call off what is going on, and let go of the file of projects."""
         self.jobs.close()
+        self.project_jobs.close()
         self.database.close()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Security
+from fastapi.security import HTTPBearer
 from starlette.types import ASGIApp
 
 from metatne.service.http.guard import LOOPBACK, Guard
@@ -29,12 +30,14 @@ def make_app(
     page: PageFiles | None = None,
 ) -> ASGIApp:
     """An ASGI application over the state; with a `token`, only for those who have it."""
-    api = make_api(state, page)
+    api = make_api(state, page, has_token=token is not None)
     return RequestLog(Guard(api, token=token, hosts=hosts), api.state.metrics)
 
 
-def make_api(state: ServiceState, page: PageFiles | None = None) -> FastAPI:
-    """The routes alone, as the OpenAPI document has them."""
+def make_api(
+    state: ServiceState, page: PageFiles | None = None, *, has_token: bool = False
+) -> FastAPI:
+    """The routes alone, as the OpenAPI document has them; the guard asks for the token."""
     api = FastAPI(
         title="MetaTNE",
         summary="Rank every node of a graph for a new label, from a handful of examples.",
@@ -46,7 +49,8 @@ def make_api(state: ServiceState, page: PageFiles | None = None) -> FastAPI:
     )
     install(api)
     api.state.metrics = Metrics(state.jobs, state.desk)
-    api.include_router(model_routes(state))
-    api.include_router(project_routes(state))
+    documented = [Security(HTTPBearer(auto_error=False, scheme_name="token"))] if has_token else []
+    api.include_router(model_routes(state), dependencies=documented)
+    api.include_router(project_routes(state), dependencies=documented)
     api.include_router(operation_routes(state, api.state.metrics, page or PageFiles()))
     return api

@@ -6,6 +6,8 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable
+from traceback import format_exc
+from typing import TypeVar
 
 from fastapi import Request
 from starlette.responses import Response, StreamingResponse
@@ -13,7 +15,7 @@ from starlette.types import Scope
 
 from metatne.parallel import Progress
 from metatne.service.answers import Answer
-from metatne.service.http.problems import Json, as_json, error_body, refusal_of_any
+from metatne.service.http.problems import REQUEST_ID, Json, as_json, error_body, refusal_of_any
 from metatne.service.http.request_log import log
 from metatne.service.jobs import Cancelled, Job, Jobs
 from metatne.service.refusals import Refusal
@@ -26,6 +28,7 @@ QUIET_SECONDS = 10.0
 """After so long without news a comment goes out, so that nothing between takes it for dead."""
 
 Work = Callable[[Progress], Answer]
+Made = TypeVar("Made")
 
 
 async def answer(request: Request, jobs: Jobs, work: Work) -> Response:
@@ -45,11 +48,28 @@ async def run(request: Request, jobs: Jobs, work: Callable[[Job[bytes]], bytes])
     except (Cancelled, asyncio.CancelledError):
         pass
     finally:
+        is_gone = gone.done()
         gone.cancel()
         if not finished.done():
             job.cancel()
             finished.cancel()
-    raise Refusal("cancelled", "nobody waited for the answer", status=499)
+    if is_gone:
+        raise Refusal("cancelled", "nobody waited for the answer", status=499)
+    raise _stopping()
+
+
+async def beside(jobs: Jobs, work: Callable[[], Made]) -> Made:
+    """What short work gives, which is done whether somebody waits for it or not."""
+    try:
+        return await jobs.submit(lambda job: work()).result()
+    except Cancelled:
+        raise _stopping() from None
+
+
+def _stopping() -> Refusal:
+    """Work is called off by those who wait for it, or for all when the service stops."""
+    message = "the service is stopping; ask again when it is back"
+    return Refusal("cancelled", message, headers={"Retry-After": "5"})
 
 
 async def stream(request: Request, jobs: Jobs, work: Work) -> Response:
@@ -70,14 +90,14 @@ async def _events(request: Request, job: Job[bytes]) -> AsyncIterator[bytes]:
         while not (await asyncio.wait({finished}, timeout=LOOK_SECONDS))[0]:
             if await request.is_disconnected():
                 return
-            if job.total and (job.done, job.total) != told:
-                told, told_at = (job.done, job.total), time.monotonic()
+            if (now := _how_far(job)) not in (told, (0, 0)):
+                told, told_at = now, time.monotonic()
                 yield _event("progress", _progress(*told))
             elif time.monotonic() - told_at > QUIET_SECONDS:
                 told_at = time.monotonic()
                 yield b": still at it\n\n"
-        if job.total and (job.done, job.total) != told:
-            yield _event("progress", _progress(job.done, job.total))
+        if (now := _how_far(job)) not in (told, (0, 0)):
+            yield _event("progress", _progress(*now))
         yield _last_event(finished, request.scope)
     finally:
         if not finished.done():
@@ -89,12 +109,17 @@ def _last_event(finished: asyncio.Future[bytes], scope: Scope) -> bytes:
     try:
         return _event("result", finished.result())
     except (Cancelled, asyncio.CancelledError):
-        refusal = Refusal("cancelled", "the service is stopping; ask again when it is back")
+        refusal = _stopping()
     except Exception as error:
         refusal = refusal_of_any(error)
-        if refusal.code == "internal":
-            log.exception("a question failed")
+        if refusal.is_trouble:  # the request itself was answered well: its line does not say it
+            facts = {"request_id": scope.get(REQUEST_ID, ""), "trouble": format_exc()}
+            log.error("a question failed", extra={"facts": facts})
     return _event("error", error_body(refusal, scope))
+
+
+def _how_far(job: Job[bytes]) -> tuple[int, int]:
+    return job.how_far.done, job.how_far.total
 
 
 def _progress(done: int, total: int) -> bytes:

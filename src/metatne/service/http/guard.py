@@ -14,12 +14,13 @@ from metatne.service.http.problems import error_response
 from metatne.service.limits import (
     BODY_SECONDS,
     MAX_BODY_BYTES,
-    MAX_IMPORT_BYTES,
     MAX_IN_FLIGHT,
+    MAX_PROJECT_BODY_BYTES,
 )
 from metatne.service.refusals import Refusal
 
-IMPORT_PATH = "/api/v1/projects/import"
+PROJECTS_PATH = "/api/v1/projects"
+IMPORT_PATH = f"{PROJECTS_PATH}/import"
 ALWAYS_OPEN = ("/health", "/ready")
 """What a supervisor asks: answered without a token and however busy the service is."""
 
@@ -91,7 +92,10 @@ class Guard:
         if _place(origin) != headers.get("host", "").lower():
             raise Refusal(
                 "forbidden_origin",
-                f"expected a request from this service's own page, found the origin {origin!r}",
+                f"expected a request from this service's own page, found the origin {origin!r} at "
+                f"the host {headers.get('host', '')!r}; a proxy in front of it has to hand on the "
+                "host that the browser asked for (nginx: `proxy_set_header Host $host`, with "
+                "`:$server_port` where that is no usual one)",
             )
 
     def _check_token(self, path: str, headers: Headers) -> None:
@@ -117,7 +121,8 @@ class _GoneError(Exception):
 async def _with_whole_body(scope: Scope, headers: Headers, receive: Receive) -> Receive:
     """What the routes receive from: the body in one piece, then whatever comes after it."""
     is_import = scope["path"] == IMPORT_PATH
-    limit = MAX_IMPORT_BYTES if is_import else MAX_BODY_BYTES
+    is_project = scope["path"].startswith(PROJECTS_PATH)
+    limit = MAX_PROJECT_BODY_BYTES if is_project else MAX_BODY_BYTES
     announced = headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > limit:
         raise _too_large(limit)

@@ -122,7 +122,8 @@ def model_routes(state: ServiceState) -> APIRouter:
         def work(progress: Progress) -> RankAnswer:
             started = time.perf_counter()
             question = resolve_question(served, body, prior=body.prior, candidates=body.candidates)
-            found = desk.rank(question, progress).page(body.filter, body.offset, body.top)
+            ranking = desk.rank(question, progress).decided_at(body.threshold)
+            found = ranking.page(body.filter, body.offset, body.top)
             found.seconds = round(time.perf_counter() - started, 4)
             return found
 
@@ -200,7 +201,7 @@ def model_routes(state: ServiceState) -> APIRouter:
 
         def work(progress: Progress) -> bytes:
             question = resolve_question(served, body, prior=body.prior, candidates=body.candidates)
-            ranking = desk.rank(question, progress)
+            ranking = desk.rank(question, progress).decided_at(body.threshold)
             return export_ranking(ranking, body.filter, body.offset, body.top, format)
 
         data = await run(request, jobs, lambda job: work(job.report))

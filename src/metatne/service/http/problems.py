@@ -17,6 +17,9 @@ from metatne.service.answers import Answer, ErrorCode
 from metatne.service.refusals import Refusal, refusal_of
 
 REQUEST_ID = "metatne.request_id"
+TROUBLE = "metatne.trouble"
+"""Where in a scope the log finds what went wrong."""
+
 MAX_PROBLEMS = 5
 _ANY: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
@@ -44,7 +47,9 @@ def as_json(answer: Answer) -> bytes:
 
 
 def error_response(refusal: Refusal, scope: Scope) -> Response:
-    """The refusal as it travels."""
+    """The refusal as it travels; what somebody has to look after goes into the log."""
+    if refusal.is_trouble:
+        scope[TROUBLE] = refusal.for_log
     return Json(error_body(refusal, scope), refusal.status, refusal.headers)
 
 

@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from metatne.service.http.metrics import OTHER, Metrics
-from metatne.service.http.problems import REQUEST_ID, error_response, unexpected
+from metatne.service.http.problems import REQUEST_ID, TROUBLE, error_response, unexpected
 
 log = logging.getLogger("metatne.service")
 
@@ -64,14 +64,14 @@ class RequestLog:
                 num_bytes += len(message.get("body", b""))
             await send(message)
 
-        trouble = None
         try:
             await self._app(scope, receive, noted)
         except Exception:  # a mistake of ours must not end the server
-            trouble = traceback.format_exc()
             if not status:
                 await error_response(unexpected(), scope)(scope, receive, noted)
+            scope[TROUBLE] = traceback.format_exc()
         finally:
+            trouble = scope.get(TROUBLE)
             seconds = time.perf_counter() - started
             route = getattr(scope.get("route"), "path", OTHER)
             self._metrics.count(route, scope["method"], status, seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import signal
 import socket
@@ -23,6 +24,9 @@ from metatne.service.state import ServiceState
 
 STOP_SECONDS = 10
 """How long requests may go on after the service was told to stop."""
+
+LAST_SECONDS = 2
+"""How long they may take after that to tell their clients so."""
 
 MIN_TOKEN_LENGTH = 16
 
@@ -54,13 +58,24 @@ def read_token(file: Path) -> str:
 class QuietServer(uvicorn.Server):
     """Uvicorn's server, to which a signal is a wish and no accident, and which ends in time."""
 
+    when_late: Callable[[], None] = staticmethod(lambda: None)
+    """Ends what is still going on when `STOP_SECONDS` are over, while clients can still be told."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Wait for requests, and call off those that take too long."""
+        late = asyncio.get_running_loop().call_later(STOP_SECONDS, self.when_late)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            late.cancel()
+
     def leave(self) -> None:
-        """Take no more requests, and end those there are: at once when `STOP_SECONDS` are over.
+        """Take no more requests, and end those there are: at once when their time is over.
 
         Connections that are held open would be waited for, and not every wait has an end.
         """
         if not self.should_exit:
-            last = Timer(STOP_SECONDS, setattr, (self, "force_exit", True))
+            last = Timer(STOP_SECONDS + LAST_SECONDS, setattr, (self, "force_exit", True))
             last.daemon = True
             last.start()
         self.should_exit = True
@@ -116,10 +131,11 @@ class Server:
                 server_header=False,
                 lifespan="off",
                 timeout_keep_alive=30,
-                timeout_graceful_shutdown=STOP_SECONDS,
+                timeout_graceful_shutdown=STOP_SECONDS + LAST_SECONDS,
                 h11_max_incomplete_event_size=64 * 1024,
             )
         )
+        self._server.when_late = state.jobs.call_off
         self._trouble: BaseException | None = None
 
     def run(
