@@ -53,8 +53,7 @@ def test_chosen_colours_stay(new_desk: NewDesk, fake: Service) -> None:
     assert paper(desk) < 40
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
-@pytest.mark.parametrize("size", ["wide", "phone"])
+@pytest.mark.parametrize(("size", "colours"), [("wide", "light"), ("phone", "dark")])
 def test_axe_finds_nothing_serious(
     new_desk: NewDesk, fake: Service, axe_source: str, colours: str, size: str
 ) -> None:
