@@ -93,8 +93,9 @@ def _settings_table() -> str:
     of_paper = {name: preset("paper", name) for name in DATASETS if DATASETS[name].paper_key}
     lines = [
         f"| setting | {' | '.join(f'`{name}`' for name in PRESETS)} | meaning |",
-        "|---|---|---|---|",
+        f"|{'---|' * (2 + len(PRESETS))}",
     ]
+    short = preset("short")
     for name, field in Config.model_fields.items():
         found = {_value(settings.get(name, field.default)) for settings in of_paper.values()}
         if len(found) == 1:
@@ -103,7 +104,8 @@ def _settings_table() -> str:
             paper = ", ".join(
                 f"{_value(settings[name])} ({dataset})" for dataset, settings in of_paper.items()
             )
-        lines.append(f"| `{name}` | {_value(field.default)} | {paper} | {field.description} |")
+        values = (_value(field.default), _value(short.get(name, field.default)), paper)
+        lines.append(f"| `{name}` | {' | '.join(values)} | {field.description} |")
     return "\n".join([*lines, ""])
 
 

@@ -130,11 +130,17 @@ def test_walks_that_cost_too_much_are_left_out(monkeypatch: pytest.MonkeyPatch) 
     assert "PageRank was not tried" not in quality.verdict()
 
 
+def replace_gain(quality: Quality, gain: float) -> Quality:
+    (control,) = quality.controls
+    return replace(quality, controls=(replace(control, gain=gain),))
+
+
 def test_what_is_told_is_of_the_tasks_that_both_have() -> None:
     """And a header that has no controls, or says less of them, is no model's."""
     walks = Control("personalised PageRank", 12, auc=0.75, gain=0.05, error=0.02)
     quality = Quality(0.71, 200, 4, (walks,))
     assert "AUC 0.800, personalised PageRank 0.750, on 12 tasks of 4 labels" in quality.verdict()
+    assert "the labels follow the graph" in replace_gain(quality, 0.0).verdict()
     told = quality.to_json()
     assert Quality.from_json(told) == quality
     of_before = told | {

@@ -35,6 +35,7 @@ from metatne.prediction.support import (
     Support,
     check_prior,
     check_top,
+    resolve_asked,
     resolve_candidates,
     resolve_support,
     with_weak_negatives,
@@ -245,7 +246,7 @@ class MetaTNE:
         model, ids = self._evidence(), self._fitted().node_ids
         support = self._support(positives, negatives)
         plain = node.item() if isinstance(node, np.integer) else node
-        (place,) = resolve_candidates(ids, [plain], support).tolist()
+        place = resolve_asked(ids, plain, support)
         return explanation(model, ids, support, place, prior=prior)
 
     def relate(

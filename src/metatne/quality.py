@@ -32,6 +32,8 @@ MIN_TASKS = 10
 """With fewer tasks that walks can pay for, they are left out: a control needs some."""
 
 PAGERANK = "personalised PageRank"
+WELL_RANKED = 0.7
+"""An AUC of walks from the positives that chance does not give."""
 
 Scored = tuple[Callable[[Tasks], Float[np.ndarray, "task query"]], Tasks]
 """Validation tasks, and what gives the scores that a model has for them."""
@@ -87,8 +89,15 @@ class Quality:
             return f"the model is better than all controls ({measured})"
         return (
             f"the model is no better than its controls ({measured}); do not rely on its rankings: "
-            "the labels may have little to do with the graph, or be too few to learn from"
+            f"{self._cause()}"
         )
+
+    def _cause(self) -> str:
+        """What is likely wrong: where walks do well, the graph is not to blame."""
+        walked = [control.auc for control in self.controls if control.name == PAGERANK]
+        if walked and max(walked) > WELL_RANKED:
+            return "the labels follow the graph, but there may be too few to learn from"
+        return "the labels may have little to do with the graph, or be too few to learn from"
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in a model's header."""

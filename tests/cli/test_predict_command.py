@@ -19,6 +19,7 @@ from metatne.estimator import MetaTNE
 from metatne.graph.readers import read_graph
 from metatne.graph.store import Graph
 from metatne.saved import WEIGHTS
+from metatne.service.project_csv import write_examples
 
 FIVE = [part for number in range(5) for part in ("-p", person(number))]
 HEADS = ["#", "prob.", "node"]
@@ -62,6 +63,13 @@ def test_examples_may_begin_with_a_hash(tmp_path: Path) -> None:
     path = tmp_path / "support.csv"
     path.write_text("#py,1\n%go,0\nnode,1\n")
     assert read_support(path) == (["#py", "node"], ["%go"])
+
+
+def test_examples_of_a_label_project(tmp_path: Path) -> None:
+    """As the service exports them, names that a spreadsheet would run among them."""
+    path = tmp_path / "project.csv"
+    path.write_text(write_examples(["ann", "=bob"], ["it's"]))
+    assert read_support(path) == (["ann", "=bob"], ["it's"])
 
 
 def test_only_the_candidates_are_ranked(run: Run, town: Town) -> None:

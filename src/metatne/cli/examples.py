@@ -41,7 +41,7 @@ SupportOption = Annotated[
     typer.Option(
         "--support",
         metavar="FILE.csv",
-        help="The examples in a file instead: a node and 1 or 0 on each line.",
+        help="The examples in a file instead: a node and 1 or 0 on each line, or a project's CSV.",
         rich_help_panel=EXAMPLES,
     ),
 ]

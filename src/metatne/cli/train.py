@@ -52,7 +52,7 @@ from metatne.training.trainer import Observer, Stopped
 
 EXAMPLE = """\b
 Example:
-  metatne train mygraph --out model --seed 1 --set num_steps=3000"""
+  metatne train mygraph --out model --seed 1 --set head_steps=600"""
 
 app = new_app()
 

@@ -102,6 +102,17 @@ def _names(node_ids: NodeIds, nodes: Sequence[int]) -> str:
     return shown if len(nodes) <= MAX_SHOWN else f"{shown} and {len(nodes) - MAX_SHOWN} more"
 
 
+def resolve_asked(node_ids: NodeIds, node: NodeId, support: Support) -> int:
+    """The position of a node that is asked about, which is no example."""
+    place = int(node_ids.positions([node])[0])
+    if place in support.positives or place in support.negatives:
+        raise SupportError(
+            f"node: {node!r} is an example already; ask about another, "
+            "or leave it out of the examples"
+        )
+    return place
+
+
 def resolve_candidates(
     node_ids: NodeIds, candidates: Sequence[NodeId] | None, support: Support
 ) -> Int64[np.ndarray, " candidate"]:

@@ -14,7 +14,7 @@ from metatne.errors import SupportError
 from metatne.evidence.reasons import suggest
 from metatne.parallel import Progress
 from metatne.prediction.explanation import DRAWN, explanation, relation
-from metatne.prediction.support import resolve_candidates
+from metatne.prediction.support import resolve_asked
 from metatne.service.answers import (
     ExplainAnswer,
     LabelWeight,
@@ -39,7 +39,7 @@ def explain_node(desk: Desk, question: Question, node: NodeId, progress: Progres
     model = served.evidence  # which refuses a head without reasons
     place = served.position(node, "node")
     try:
-        resolve_candidates(served.node_ids, [node], question.support)
+        resolve_asked(served.node_ids, node, question.support)
     except SupportError as error:
         refusal = refusal_of(error)
         refusal.field = "node"  # all else has been checked
