@@ -31,37 +31,47 @@ from metatne.cluster.training import fit_on_ray
 pytestmark = pytest.mark.usefixtures("ray_of_two")
 
 
-@pytest.mark.parametrize("is_stopped", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_training_that_loses_a_worker_ends_as_in_one_process(
+def together(town: Town, *more: object, num_steps: int) -> tuple[list[object], list[object]]:  # noqa: F811
+    """A training in one process, and the same by two workers."""
+    slow = {"tasks_per_step": 32, "pairs_per_step": 2048, "validate_every": 25}
+    alone = ["train", town.graph, *settings(**slow, num_steps=num_steps, spectral_scale=0.0)]
+    return alone, [*alone, "--out", "together", "--engine", "ray", "--workers", 2, *more]
+
+
+def test_workers_train_the_network_of_one_process(run: Run, town: Town) -> None:  # noqa: F811
+    alone, by_two = together(town, num_steps=50)
+    trained = run(*by_two)
+    assert trained.code == 0, trained.err
+    assert "workers: 2" in trained.err
+    assert run(*alone, "--out", "alone").code == 0
+    assert_same(MetaTNE.load("together"), MetaTNE.load("alone"), Graph.open(town.graph))
+
+
+@pytest.mark.slow
+def test_stopped_resumed_and_killed_a_training_ends_as_in_one_process(
     run: Run,  # noqa: F811
     town: Town,  # noqa: F811
     tmp_path: Path,
-    is_stopped: bool,
 ) -> None:
-    """And so does one that was stopped by Ctrl-C before."""
-    slow = {"tasks_per_step": 32, "pairs_per_step": 2048, "num_steps": 150, "validate_every": 25}
-    command = ["train", town.graph, *settings(**slow, spectral_scale=0.0)]
-    together = [*command, "--out", "together", "--engine", "ray", "--workers", 2]
+    """The command is stopped by Ctrl-C once, and then loses a worker."""
     logs = {name: tmp_path / name for name in ("first", "second")}
     checkpoint = tmp_path / "together.unfinished" / "checkpoint.safetensors"
+    alone, by_two = together(town, "--log-dir", num_steps=150)
 
-    if is_stopped:
-        with when(lambda: steps_of(logs["first"]), press_control_c):
-            stopped = run(*together, "--log-dir", logs["first"])
-        assert stopped.code == 1, stopped.err
-        assert "stopped; the training is kept in together.unfinished" in stopped.err
-        assert list(checkpoint.parent.iterdir()) == [checkpoint]
-        together.append("--resume")
+    with when(lambda: steps_of(logs["first"]), press_control_c):
+        stopped = run(*by_two, logs["first"])
+    assert stopped.code == 1, stopped.err
+    assert "stopped; the training is kept in together.unfinished" in stopped.err
+    assert list(checkpoint.parent.iterdir()) == [checkpoint]
 
     with when(lambda: steps_of(logs["second"]), kill_a_worker):
-        finished = run(*together, "--log-dir", logs["second"])
+        finished = run(*by_two, logs["second"], "--resume")
     assert finished.code == 0, finished.err
     assert finished.err.count("a worker died; all go on from the last checkpoint") == 1
-    assert "workers: 2" in finished.err
     assert steps_of(logs["first"]) + steps_of(logs["second"]) == list(range(0, 175, 25))
     assert not checkpoint.parent.exists()
 
-    assert run(*command, "--out", "alone").code == 0
+    assert run(*alone, "--out", "alone").code == 0
     assert_same(MetaTNE.load("together"), MetaTNE.load("alone"), Graph.open(town.graph))
 
 

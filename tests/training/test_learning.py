@@ -100,7 +100,11 @@ LEARNERS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize(
     "learner",
-    ["evidence", "spectral start", pytest.param("random start", marks=pytest.mark.slow)],
+    [
+        pytest.param("evidence", marks=pytest.mark.slow),  # tests/evidence has a quick one
+        "spectral start",
+        pytest.param("random start", marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))]
