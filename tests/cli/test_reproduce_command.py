@@ -34,7 +34,7 @@ def test_trials_are_run_once_and_reported(run: Run, graph: Path) -> None:
     assert [(row["method"], row["trial"]) for row in rows] == [
         *(("lp", 1), ("lp", 2), ("degree", 1), ("degree", 2))
     ]
-    again = run(*command, "1-3", "--jobs", 2)
+    again = run(*command, "1-3")
     assert again.code == 0, again.err
     assert "trial 1:" not in again.err
     after = lines("results/overall.jsonl")

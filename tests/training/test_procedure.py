@@ -108,7 +108,7 @@ def test_training_is_the_papers_procedure(
     planted: Graph, small_settings: dict[str, Any], is_papers: bool
 ) -> None:
     """Also where Tr starts as the identity and the rates fall."""
-    num_steps = 40
+    num_steps = 30
     changed: dict[str, Any] = {"dropout": 0.0, "l2": 0.05, "pairs_per_step": 30, "num_blocks": 2}
     changed |= {"spectral_scale": 0.0, "identity_start": not is_papers, "anneal": not is_papers}
     changed |= {"num_steps": num_steps + 1, "validate_every": 100}  # stopped before a validation
