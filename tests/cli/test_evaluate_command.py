@@ -64,6 +64,7 @@ def test_a_line_a_trial_and_a_table(run: Run, town: Town) -> None:
     assert len({row["config_hash"] for row in _rows("deep/r.jsonl")}) == 2
 
 
+@pytest.mark.slow  # tests/reliability/test_crashes.py has it for one method
 def test_jobs_change_no_number(run: Run, town: Town) -> None:
     # The workers open the graph by this path, so it must not depend on where they are.
     evaluate = ("evaluate", town.graph, *SHAPE, *settings(num_steps=20), "--trials", "1-2")

@@ -211,6 +211,7 @@ def test_ctrl_c_keeps_the_training_and_resume_ends_it_the_same(run: Run, town: T
     pd.testing.assert_frame_equal(resumed, unbroken, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow  # tests/reliability/test_crashes.py has more kills
 def test_a_killed_training_goes_on_from_its_last_checkpoint(run: Run, town: Town) -> None:
     train = ("train", town.graph, *settings(), "--seed", 4)
     kill = SIGNAL_AT_STEP.format(every_seconds=0, step=23, signal=signal.SIGKILL)

@@ -61,7 +61,11 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("negatives", "top"), [([], None), (NEGATIVES, 7)], ids=["weak-all", "given-top"]
+    ("negatives", "top"),
+    [
+        pytest.param([], None, id="weak-all", marks=pytest.mark.slow),
+        pytest.param(NEGATIVES, 7, id="given-top"),
+    ],
 )
 def test_shards_give_the_ranking_of_one_process(
     model: Path, negatives: list[str], top: int | None, tmp_path: Path

@@ -38,6 +38,7 @@ def together(town: Town, *more: object, num_steps: int) -> tuple[list[object], l
     return alone, [*alone, "--out", "together", "--engine", "ray", "--workers", 2, *more]
 
 
+@pytest.mark.slow  # tests/training/test_team.py has the same without Ray
 def test_workers_train_the_network_of_one_process(run: Run, town: Town) -> None:  # noqa: F811
     alone, by_two = together(town, num_steps=50)
     trained = run(*by_two)
