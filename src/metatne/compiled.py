@@ -41,6 +41,7 @@ def _cache_directory(package: Path) -> Path:
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:
+    # Numba makes the names of its settings while it runs, so that no type checker knows them.
     numba.config.CACHE_DIR = str(_cache_directory(Path(__file__).parent))  # type: ignore[attr-defined]
 
 _MAY_REORDER = {"reassoc", "contract", "nsz", "arcp"}

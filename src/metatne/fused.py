@@ -26,6 +26,7 @@ forms, kept and merged.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,8 +69,8 @@ def fused_closeness(factors: Factors, rest: Rest) -> Float[Tensor, "task query"]
     if torch.is_grad_enabled() and any(
         tensor is not None and tensor.requires_grad for tensor in (*factors, *rest)
     ):
-        closeness: Tensor = _Closeness.apply(*factors, *rest)  # type: ignore[no-untyped-call]
-        return closeness
+        apply: Callable[..., Tensor] = _Closeness.apply
+        return apply(*factors, *rest)
     arrays = _arrays(*factors, *rest)
     return torch.from_numpy(passed_on(arrays, room_for(arrays, num_tasks=1, rows=TILE)))
 

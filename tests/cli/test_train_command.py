@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -265,8 +266,8 @@ def test_a_full_disk_is_said_and_leaves_no_half_model(run: Run, town: Town) -> N
 
 
 def _stop_at_once(run: Run, town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(self: Checkpointer, *arguments: object, **options: object) -> None:
-        original(self, *arguments, **options | {"should_stop": lambda: True})  # type: ignore[arg-type]
+    def stop(self: Checkpointer, *arguments: Any, **options: Any) -> None:
+        original(self, *arguments, **options | {"should_stop": lambda: True})
 
     original = Checkpointer.__init__
     with monkeypatch.context() as patch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 
@@ -32,7 +33,7 @@ def test_a_loop_may_call_another() -> None:
 
 
 def test_threads_may_call_a_loop_for_the_first_time_together() -> None:
-    first = loop(sum_of_squares.__wrapped__)  # type: ignore[attr-defined]
+    first = loop(inspect.unwrap(sum_of_squares))
     assert in_threads(first, [np.arange(size) for size in range(5)]) == [0, 0, 1, 5, 14]
 
 

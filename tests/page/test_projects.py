@@ -28,12 +28,18 @@ def test_rename(desk: Desk) -> None:
     expect(desk.page.get_by_label("Label", exact=True)).to_have_value("second name")
 
 
-def test_delete_can_be_undone(desk: Desk) -> None:
-    project = named(desk, "short-lived")
-    project.get_by_role("button", name="Delete short-lived").click()
+def deleted(desk: Desk, name: str) -> Locator:
+    """A project that was made and deleted, in the list of those."""
+    project = named(desk, name)
+    project.get_by_role("button", name=f"Delete {name}").click()
     expect(project).to_have_count(0)
     desk.button("Deleted ones").click()
     expect(project).to_have_count(1)
+    return project
+
+
+def test_delete_can_be_undone(desk: Desk) -> None:
+    project = deleted(desk, "short-lived")
     desk.button("Back").click()
     desk.page.keyboard.press("Escape")
     desk.notice().get_by_role("button", name="Undo").click()
@@ -43,11 +49,7 @@ def test_delete_can_be_undone(desk: Desk) -> None:
 
 
 def test_what_is_deleted_can_go_for_good(desk: Desk) -> None:
-    project = named(desk, "best forgotten")
-    project.get_by_role("button", name="Delete best forgotten").click()
-    expect(project).to_have_count(0)
-    desk.button("Deleted ones").click()
-    expect(project).to_have_count(1)
+    deleted(desk, "best forgotten")
     desk.button("Remove all of them for good…").click()
     desk.page.get_by_role("button", name="Yes, remove").click()
     expect(desk.page.get_by_text("Nothing has been deleted")).to_be_visible()

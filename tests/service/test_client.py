@@ -11,7 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from metatne.client import Client, _events, _lines
+from metatne.client import Client
+from metatne.client.connection import _events, _lines
 from metatne.errors import (
     ConflictError,
     GraphError,
@@ -162,7 +163,7 @@ def test_errors_are_the_librarys(client: Client) -> None:
 )
 def test_what_a_proxy_says_is_no_answer(answer: httpx.Response) -> None:
     with Client("http://metatne.example") as client:
-        client._http = httpx.Client(
+        client._service.http = httpx.Client(
             base_url="http://metatne.example",
             transport=httpx.MockTransport(
                 lambda request: httpx.Response(

@@ -128,7 +128,7 @@ def learn_head(
             some = pool.draw(chosen)
             try:
                 scores = some.scores(head)
-            except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
+            except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined] # not in its stubs
                 raise _diverged("the kernel has no inverse", step, rate) from error
             loss = loss + _ranking_loss(scores, some.num_query_positives) / len(pools)
         value = loss.item()
