@@ -1,4 +1,4 @@
-"""The head against a textbook's kernel ridge, and what a trained model promises."""
+"""The head against a general solver, and what a trained model promises."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from sklearn.kernel_ridge import KernelRidge
+from jaxtyping import Float64
+from scipy.optimize import minimize
 
 from metatne.config import Config
 from metatne.estimator import MetaTNE
 from metatne.evidence.adaptation import adapt
 from metatne.evidence.calibration import FORGONE, Scored, best_threshold, calibrate
-from metatne.evidence.description import describe
+from metatne.evidence.description import describe, nobody
 from metatne.evidence.fitting import _still_annotated, fit_evidence
 from metatne.evidence.head import EvidenceHead
+from metatne.evidence.learning import make_episodes
 from metatne.evidence.model import EvidenceModel
 from metatne.evidence.storage import from_tensors, to_tensors
 from metatne.graph.labels import Labels
@@ -42,7 +44,10 @@ def model(graph: Graph) -> EvidenceModel:
     return fit_evidence(graph, SPLIT, Config(**SETTINGS))[0]
 
 
-def test_the_head_is_kernel_ridge_around_a_prior() -> None:
+def test_the_head_is_the_best_of_its_loss() -> None:
+    """Against a solver that knows the loss alone: squared, of negatives one-sided, both signs
+    alike.
+    """
     generator = np.random.default_rng(1)
     blocks = [generator.normal(size=(20, 4)), generator.normal(size=(20, 3))]
     products = np.stack([x @ x[:9].T for x in blocks], axis=-1)
@@ -56,15 +61,46 @@ def test_the_head_is_kernel_ridge_around_a_prior() -> None:
     inputs = (torch.from_numpy(part[None]).float() for part in (products, traits, columns))
     found = head(*inputs, 4).detach().numpy()[0]
 
-    weights = np.exp([0.2, -0.5])
-    kernel = products @ weights + 1
+    vectors = np.hstack([*blocks, np.ones((20, 1))]) * np.sqrt(
+        np.repeat(np.exp([0.2, -0.5, 0]), [4, 3, 1])
+    )
     prior = traits @ [0.3, -0.2] + columns @ [0.1, 0.0, 0.2]
-    shares = np.where(np.arange(9) < 4, 9 / 8, 9 / 10)
+    is_positive = np.arange(9) < 4
+    shares = np.where(is_positive, 9 / 8, 9 / 10)
     prior = prior - np.average(prior[:9], weights=shares) - 1.5
-    truth = np.where(np.arange(9) < 4, 1.0, -1.0)
-    ridge = KernelRidge(alpha=1.0, kernel="precomputed")
-    ridge.fit(kernel[:9], truth - prior[:9], sample_weight=shares)
-    np.testing.assert_allclose(found, prior[9:] + ridge.predict(kernel[9:]), rtol=1e-4)
+
+    def gaps(weights: Float64[np.ndarray, " column"]) -> Float64[np.ndarray, " support"]:
+        scores = prior[:9] + vectors[:9] @ weights
+        found: Float64[np.ndarray, " support"] = np.where(
+            is_positive, scores - 1, np.maximum(scores + 1, 0)
+        )
+        return found
+
+    def loss(weights: Float64[np.ndarray, " column"]) -> float:
+        return float(shares @ np.square(gaps(weights)) + weights @ weights)
+
+    best = minimize(loss, np.zeros(8), tol=1e-12).x
+    silent = gaps(best)[4:] == 0
+    assert set(silent) == {True, False}
+    np.testing.assert_allclose(found, prior[9:] + vectors[9:] @ best, atol=1e-4)
+
+
+def test_a_negative_never_speaks_for_the_label(graph: Graph, model: EvidenceModel) -> None:
+    """However low the level was learned, what is like a negative is not raised by it."""
+    tasks = TaskSampler(graph.labels, SPLIT.test, TaskShape(5, 8, 5, 10)).draw(
+        50, numpy_generator(2, "test")
+    )
+    head = model.annotated.head
+    episodes = make_episodes(model.annotated.encoding, model.description, tasks, nobody(50))
+    with torch.no_grad():
+        kernel = head.kernel(episodes.products)[:, :13]
+        prior = head.prior(episodes.traits, episodes.prior_rows)[:, :13]
+        alpha = head.adapt(kernel, prior, 5).alpha
+        alone = [head.adapt(kernel[[i]], prior[[i]], 5).alpha[0] for i in range(50)]
+    assert (alpha[:, 5:] <= 0).all()
+    assert (alpha[:, 5:] < 0).any()
+    assert (alpha[:, 5:] == 0).any()
+    np.testing.assert_allclose(alpha, torch.stack(alone), atol=1e-5)
 
 
 def test_what_is_learned_ranks_novel_labels(graph: Graph, model: EvidenceModel) -> None:

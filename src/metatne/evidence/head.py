@@ -1,16 +1,20 @@
 """The head, from top to bottom: blocks, their kernel, a prior, the supports' say, a score.
 
-Kernel ridge regression of +1 (supports that hold the label) and -1 (those that lack it), around a
-prior that says what a node's score is before any support is seen:
+Kernel ridge regression around a prior that says what a node's score is before any support is seen.
+Supports that hold the label are to stand at +1, those that lack it at -1 or below:
 
     score(q) = prior(q) + sum over supports s of alpha_s k(q, s),
-    alpha    = (k(S, S) + R)^-1 (y - prior(S)),
+    alpha    = (k(A, A) + R)^-1 (y - prior(A)), and 0 outside A,
     k(q, s)  = sum over blocks b of w_b <x_b(q), x_b(s)> + bias.
+
+A, those that speak, are all positives and the negatives that would else stand above -1. So a
+negative's alpha is never above 0: it lowers what is like it or says nothing. (Squared hinge loss
+of the negatives, squared loss of the positives: one convex problem, found by Newton's steps.)
 
 The prior's level t is learned as well. Since nodes are described by how they differ from the mean
 of all, and a novel label is rare, "differs in nothing" is evidence against the label: learned
-levels lie near or below -1, so that positives pull and negatives correct. Everything in Greek or
-called learned here is meta-learned over tasks from known labels; alpha has a closed form.
+levels lie below -1, so that positives pull and negatives correct. Everything in Greek or called
+learned here is meta-learned over tasks from known labels, but for alpha, which is solved for.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, Int64
+from jaxtyping import Bool, Float, Float32, Int64
 from torch import Tensor, nn
 
 from metatne.config import HeadPart
@@ -40,6 +44,7 @@ from metatne.evidence.description import (
 from metatne.seeding import numpy_generator
 
 NODES_FOR_MEANS = 20_000
+MAX_NEWTON_STEPS = 10
 NOTHING = -50.0
 """The logarithm of the weight of a block that is left out."""
 
@@ -206,7 +211,9 @@ class EvidenceHead(nn.Module):
         prior: Float[Tensor, "task support"],
         num_positives: int,
     ) -> Adapted:
-        """Solve for alpha; both signs count alike, however many nodes they have."""
+        """Find who speaks, and solve for alpha; both signs count alike, however many nodes they
+        have.
+        """
         num_supports = kernel.shape[1]
         is_positive = torch.arange(num_supports) < num_positives
         truth = torch.where(is_positive, 1.0, -1.0)
@@ -217,9 +224,46 @@ class EvidenceHead(nn.Module):
         )
         shift = (prior * shares).sum(dim=1) / shares.sum()
         residual = truth - (prior - shift.unsqueeze(1)) - self.level
-        ridge = torch.diag(self.log_ridge.exp() / shares)
-        alpha = torch.linalg.solve(kernel + ridge, residual)
-        return Adapted(alpha, shift, self.level)
+        ridge = self.log_ridge.exp() / shares
+        with torch.no_grad():  # a choice, which has no gradient
+            speaks = _speaking(kernel, ridge, residual, is_positive)
+        alpha = _solve(kernel, ridge, residual, speaks)
+        return Adapted(torch.where(is_positive, alpha, alpha.clamp(max=0)), shift, self.level)
+
+
+def _speaking(
+    kernel: Float[Tensor, "task support support"],
+    ridge: Float[Tensor, " support"],
+    residual: Float[Tensor, "task support"],
+    is_positive: Bool[Tensor, " support"],
+) -> Bool[Tensor, "task support"]:
+    """All positives, and the negatives that the others put above what is asked of them.
+
+    Newton's steps end after two to four as a rule; where they go round in a circle, the last
+    one's negatives of the wrong sign are silenced by `adapt`.
+    """
+    speaks = torch.ones_like(residual, dtype=torch.bool)
+    for _ in range(MAX_NEWTON_STEPS):
+        alpha = _solve(kernel, ridge, residual, speaks)
+        is_above = (kernel @ alpha.unsqueeze(2)).squeeze(2) > residual
+        should_speak = is_above | is_positive
+        if torch.equal(should_speak, speaks):
+            break
+        speaks = should_speak
+    return speaks
+
+
+def _solve(
+    kernel: Float[Tensor, "task support support"],
+    ridge: Float[Tensor, " support"],
+    residual: Float[Tensor, "task support"],
+    speaks: Bool[Tensor, "task support"],
+) -> Float[Tensor, "task support"]:
+    """Alpha of those that speak; of the others, 0."""
+    pairs = speaks.unsqueeze(1) & speaks.unsqueeze(2)
+    system = kernel * pairs + torch.diag_embed(torch.where(speaks, ridge, 1.0))
+    alpha: Tensor = torch.linalg.solve(system, residual * speaks)
+    return alpha
 
 
 def new_head(encoding: Encoding, description: Description) -> EvidenceHead:
