@@ -9,7 +9,7 @@ Supports that hold the label are to stand at +1, those that lack it at -1 or bel
 
 A, those that speak, are all positives and the negatives that would else stand above -1. So a
 negative's alpha is never above 0: it lowers what is like it or says nothing. (Squared hinge loss
-of the negatives, squared loss of the positives: one convex problem, found by Newton's steps.)
+of the negatives, squared loss of the positives: one convex problem; `speaking` finds A.)
 
 The prior's level t is learned as well. Since nodes are described by how they differ from the mean
 of all, and a novel label is rare, "differs in nothing" is evidence against the label: learned
@@ -41,10 +41,10 @@ from metatne.evidence.description import (
     Nodes,
     nobody,
 )
+from metatne.evidence.speaking import find_speaking
 from metatne.seeding import numpy_generator
 
 NODES_FOR_MEANS = 20_000
-MAX_NEWTON_STEPS = 10
 NOTHING = -50.0
 """The logarithm of the weight of a block that is left out."""
 
@@ -225,32 +225,15 @@ class EvidenceHead(nn.Module):
         shift = (prior * shares).sum(dim=1) / shares.sum()
         residual = truth - (prior - shift.unsqueeze(1)) - self.level
         ridge = self.log_ridge.exp() / shares
-        with torch.no_grad():  # a choice, which has no gradient
-            speaks = _speaking(kernel, ridge, residual, is_positive)
+        # A choice, which has no gradient.
+        kernel_, ridge_, residual_ = (
+            part.detach().contiguous().numpy() for part in (kernel, ridge, residual)
+        )
+        speaks = torch.from_numpy(find_speaking(kernel_, ridge_, residual_, num_positives))
         alpha = _solve(kernel, ridge, residual, speaks)
-        return Adapted(torch.where(is_positive, alpha, alpha.clamp(max=0)), shift, self.level)
-
-
-def _speaking(
-    kernel: Float[Tensor, "task support support"],
-    ridge: Float[Tensor, " support"],
-    residual: Float[Tensor, "task support"],
-    is_positive: Bool[Tensor, " support"],
-) -> Bool[Tensor, "task support"]:
-    """All positives, and the negatives that the others put above what is asked of them.
-
-    Newton's steps end after two to four as a rule; where they go round in a circle, the last
-    one's negatives of the wrong sign are silenced by `adapt`.
-    """
-    speaks = torch.ones_like(residual, dtype=torch.bool)
-    for _ in range(MAX_NEWTON_STEPS):
-        alpha = _solve(kernel, ridge, residual, speaks)
-        is_above = (kernel @ alpha.unsqueeze(2)).squeeze(2) > residual
-        should_speak = is_above | is_positive
-        if torch.equal(should_speak, speaks):
-            break
-        speaks = should_speak
-    return speaks
+        # Should Newton's steps have gone round in a circle, of the wrong sign at least is nobody.
+        alpha = torch.where(is_positive, alpha, alpha.clamp(max=0))
+        return Adapted(alpha, shift, self.level)
 
 
 def _solve(
