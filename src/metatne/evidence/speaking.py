@@ -43,11 +43,11 @@ def _find_speaking(
             who = np.flatnonzero(speaks[task])
             system = np.empty((len(who), len(who)), dtype=np.float32)
             moves = np.empty(len(who), dtype=np.float32)
-            for row, support in enumerate(who):
+            for row, one in enumerate(who):
                 for column, other in enumerate(who):
-                    system[row, column] = kernel[task, support, other]
-                system[row, row] += ridge[support]
-                moves[row] = residual[task, support]
+                    system[row, column] = kernel[task, one, other]
+                system[row, row] += ridge[one]
+                moves[row] = residual[task, one]
             alpha = np.linalg.solve(system, moves)
             is_settled = True
             for support in range(num_positives, num_supports):
