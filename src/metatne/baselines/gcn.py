@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32
+from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
@@ -19,7 +20,7 @@ from metatne.baselines.gcn_layers import (
     normalised_adjacency,
 )
 from metatne.baselines.logistic import score_by_logistic_regression
-from metatne.baselines.tuning import Best, learn_best
+from metatne.baselines.looks import Vectors, best_look
 from metatne.graph.raw import HOLDS, UNKNOWN
 from metatne.graph.store import Graph
 from metatne.sampling.splits import LabelSplit
@@ -71,25 +72,28 @@ class GCN(Baseline):
 
     kind_of_settings = GCNSettings
     settings: GCNSettings
-    vectors_: Float32[np.ndarray, "node hidden"]
+    vectors_: Vectors
 
     def learn(self, graph: Graph, split: LabelSplit) -> None:
         """Train with every choice; validation tasks choose, the epoch too."""
-        adjacency = normalised_adjacency(graph)
-        averaged = adjacency @ node_features(graph, self.settings)
-        tasks = self.draw_validation_tasks(graph, split)
-        found = graph.labels.states(np.arange(graph.num_nodes)[:, None], split.known[None])
-        truth = torch.from_numpy((found == HOLDS).astype(np.float32))
-        is_known = torch.from_numpy(found != UNKNOWN)
         settings = self.settings
         choices = list(
             product(settings.dropout_choices, settings.rate_choices, settings.decay_choices)
         )
 
-        def learn(choice: Choice) -> tuple[float, Float32[np.ndarray, "node hidden"]]:
-            return self._train(averaged, adjacency, truth, is_known, tasks, choice)
+        def train() -> Iterator[tuple[Choice, Vectors]]:
+            adjacency = normalised_adjacency(graph)
+            averaged = adjacency @ node_features(graph, settings)
+            found = graph.labels.states(np.arange(graph.num_nodes)[:, None], split.known[None])
+            truth = torch.from_numpy((found == HOLDS).astype(np.float32))
+            is_known = torch.from_numpy(found != UNKNOWN)
+            for choice in choices:
+                for vectors in self._train(averaged, adjacency, truth, is_known, choice):
+                    yield choice, vectors
 
-        self.choice_, self.vectors_ = learn_best(choices, learn)
+        self.choice_, self.vectors_ = best_look(
+            self, graph, split, train, strength=settings.strength
+        )
         self.num_steps_ = len(choices) * settings.num_epochs
 
     def score_tasks(self, tasks: Tasks) -> Float[np.ndarray, "task query"]:
@@ -102,12 +106,13 @@ class GCN(Baseline):
         adjacency: Tensor,
         truth: Float[Tensor, "node label"],
         is_known: Tensor,
-        tasks: Tasks,
         choice: Choice,
-    ) -> tuple[float, Float32[np.ndarray, "node hidden"]]:
+    ) -> Iterator[Vectors]:
+        """What the last layer sees of a node at every look: its neighbours' hidden layers,
+        averaged.
+        """
         dropout, rate, decay = choice
         settings = self.settings
-        best: Best[Float32[np.ndarray, "node hidden"]] = Best()
         with torch_seed(settings.seed, "GCN"):
             network = Network(averaged.shape[1], settings.hidden_dim, truth.shape[1], dropout)
             optimiser = torch.optim.Adam(network.parameters(), lr=rate, weight_decay=decay)
@@ -123,8 +128,5 @@ class GCN(Baseline):
                 if (epoch + 1) % settings.look_every and epoch + 1 < settings.num_epochs:
                     continue
                 with torch.no_grad():
-                    # What the last layer sees of a node: its neighbours' hidden layers, averaged.
                     found = (adjacency @ network.hidden(averaged)).numpy()
-                scores = score_by_logistic_regression(found, tasks, strength=settings.strength)
-                best.look(scores, tasks, found.copy)
-        return best.found
+                yield found

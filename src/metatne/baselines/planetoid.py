@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
@@ -13,8 +14,8 @@ from torch.nn import functional
 
 from metatne.baselines.base import Baseline, BaselineSettings
 from metatne.baselines.logistic import score_by_logistic_regression
+from metatne.baselines.looks import Vectors, best_look
 from metatne.baselines.node2vec import Node2vec
-from metatne.baselines.tuning import Best, learn_best
 from metatne.baselines.walks import NO_NODE, biased_walks
 from metatne.compiled import compiled
 from metatne.graph.raw import HOLDS, UNKNOWN
@@ -26,6 +27,9 @@ from metatne.sampling.splits import LabelSplit
 from metatne.sampling.tasks import Tasks
 from metatne.seeding import derive_seed, numpy_generator, torch_seed
 from metatne.training.row_adam import RowAdam
+
+Choice = tuple[int, float]
+"""Batch size and rate."""
 
 NEGATIVE_EXPONENT = 0.75
 NUM_LOOKS = 5
@@ -67,36 +71,34 @@ class Planetoid(Baseline):
 
     kind_of_settings = PlanetoidSettings
     settings: PlanetoidSettings
-    vectors_: Float32[np.ndarray, "node dim"]
+    vectors_: Vectors
 
     def learn(self, graph: Graph, split: LabelSplit) -> None:
         """Train with every batch size and rate; validation tasks choose, the step too."""
-        tasks = self.draw_validation_tasks(graph, split)
-        choices = list(product(self.settings.batch_choices, self.settings.rate_choices))
+        settings = self.settings
+        choices = list(product(settings.batch_choices, settings.rate_choices))
 
-        contexts = _Contexts(graph, split, self.settings)
-        first = Node2vec(dim=self.settings.dim, walks_per_node=self.settings.first_walks)
-        start = first.embed_plainly(graph)
+        def train() -> Iterator[tuple[Choice, Vectors]]:
+            contexts = _Contexts(graph, split, settings)
+            first = Node2vec(dim=settings.dim, walks_per_node=settings.first_walks)
+            start = first.embed_plainly(graph)
+            for choice in choices:
+                for vectors in self._train(start, contexts, len(split.known), *choice):
+                    yield choice, vectors
 
-        def learn(choice: tuple[int, float]) -> tuple[float, Float32[np.ndarray, "node dim"]]:
-            return self._train(start, contexts, len(split.known), tasks, *choice)
-
-        (self.batch_, self.rate_), self.vectors_ = learn_best(choices, learn)
-        self.num_steps_ = len(choices) * self.settings.num_steps
+        (self.batch_, self.rate_), self.vectors_ = best_look(
+            self, graph, split, train, strength=settings.strength
+        )
+        self.num_steps_ = len(choices) * settings.num_steps
 
     def score_tasks(self, tasks: Tasks) -> Float[np.ndarray, "task query"]:
         """Log-odds by the last layer that the supports give."""
         return score_by_logistic_regression(self.vectors_, tasks, strength=self.settings.strength)
 
     def _train(
-        self,
-        start: Float32[np.ndarray, "node dim"],
-        contexts: _Contexts,
-        num_labels: int,
-        tasks: Tasks,
-        batch: int,
-        rate: float,
-    ) -> tuple[float, Float32[np.ndarray, "node dim"]]:
+        self, start: Vectors, contexts: _Contexts, num_labels: int, batch: int, rate: float
+    ) -> Iterator[Vectors]:
+        """The embedding at every look."""
         settings = self.settings
         # Contexts begin at 0, so that nodes stay where the first training put them until
         # contexts have something to say.
@@ -106,18 +108,14 @@ class Planetoid(Baseline):
         rows = [RowAdam(table, rate=rate) for table in tables]
         optimiser = torch.optim.Adam(last.parameters(), lr=rate)
         look_every = max(1, settings.num_steps // NUM_LOOKS)
-        best: Best[Float32[np.ndarray, "node dim"]] = Best()
         for step in range(settings.num_steps + 1):
             if step % look_every == 0 or step == settings.num_steps:
                 for each in rows:
                     each.settle_all()
-                found = tables[0].numpy()
-                scores = score_by_logistic_regression(found, tasks, strength=settings.strength)
-                best.look(scores, tasks, found.copy)
+                yield tables[0].numpy().copy()
             if step < settings.num_steps:
                 nodes, states = contexts.draw_labelled(batch, step)
                 _step(rows, last, optimiser, contexts.draw(batch, step), nodes, states)
-        return best.found
 
 
 def _step(

@@ -1,0 +1,89 @@
+"""Trainings that validation tasks look at: the vectors at every look, kept for other shots.
+
+GCN and Planetoid train on known labels, whatever the number of supports; that decides only which
+look is the best. So cells of a table that differ in their shots share the trainings of a trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from jaxtyping import Float32
+
+from metatne.baselines.base import Baseline
+from metatne.baselines.logistic import score_by_logistic_regression
+from metatne.baselines.tuning import Best
+from metatne.graph.store import Graph
+from metatne.sampling.splits import LabelSplit
+
+Choice = TypeVar("Choice")
+Vectors = Float32[np.ndarray, "node dim"]
+
+MAX_KEPT_BYTES = 1 << 30
+"""Of one method's looks; of graphs with more, nothing is kept."""
+
+OF_LOOKING = {"positives", "negatives", "validation_tasks", "strength"}
+"""Settings that trainings do not depend on."""
+
+
+Key = tuple[object, ...]
+
+
+def best_look(
+    method: Baseline,
+    graph: Graph,
+    split: LabelSplit,
+    train: Callable[[], Iterator[tuple[Choice, Vectors]]],
+    *,
+    strength: float,
+) -> tuple[Choice, Vectors]:
+    """Of all choices and looks of the method's trainings, the one that validation tasks prefer."""
+    tasks = method.draw_validation_tasks(graph, split)
+    best: Best[tuple[Choice, Vectors]] = Best()
+    for look in _last_looks(_key(method, graph, split), train):
+        scores = score_by_logistic_regression(look[1], tasks, strength=strength)
+        best.look(scores, tasks, partial(_itself, look))
+    return best.found[1]
+
+
+def _itself(look: tuple[Choice, Vectors]) -> tuple[Choice, Vectors]:
+    return look
+
+
+class LastLooks:
+    """The looks of the last trainings, for whoever comes next with the same key."""
+
+    def __init__(self) -> None:
+        self._key: Key | None = None
+        self._looks: list[tuple[Any, Vectors]] = []
+
+    def __call__(
+        self, key: Key, train: Callable[[], Iterator[tuple[Choice, Vectors]]]
+    ) -> Iterator[tuple[Choice, Vectors]]:
+        """Those that are kept, or those of a training, which are kept if they are small enough."""
+        if self._key == key:
+            yield from self._looks
+            return
+        self._key, self._looks = None, []  # before the next ones take memory
+        looks, size = [], 0
+        for look in train():
+            size += look[1].nbytes
+            looks.append(look)
+            if size > MAX_KEPT_BYTES:
+                looks.clear()
+            yield look
+        if size <= MAX_KEPT_BYTES:
+            self._key, self._looks = key, looks
+
+
+_last_looks = LastLooks()
+"""Of this process, whose trials follow each other."""
+
+
+def _key(method: Baseline, graph: Graph, split: LabelSplit) -> Key:
+    settings = method.settings.model_dump_json(exclude=OF_LOOKING)  # the seed among them
+    asked = None if split.asked is None else split.asked.tobytes()
+    return type(method), settings, graph.fingerprint, split.known.tobytes(), asked
