@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from metatne.evidence.adaptation import adapt
 from metatne.evidence.calibration import FORGONE, Scored, best_threshold, calibrate
 from metatne.evidence.description import describe, nobody
 from metatne.evidence.fitting import _still_annotated, fit_evidence
-from metatne.evidence.head import EvidenceHead
+from metatne.evidence.head import NOTHING, Encoded, EvidenceHead
 from metatne.evidence.learning import make_episodes
 from metatne.evidence.model import EvidenceModel
 from metatne.evidence.storage import from_tensors, to_tensors
@@ -50,19 +51,30 @@ def test_the_head_is_the_best_of_its_loss() -> None:
     """
     generator = np.random.default_rng(1)
     blocks = [generator.normal(size=(20, 4)), generator.normal(size=(20, 3))]
-    products = np.stack([x @ x[:9].T for x in blocks], axis=-1)
+    blocks.append(generator.normal(size=(20, 3)))
+    products = Encoded(
+        [torch.from_numpy(block[None]) for block in blocks], torch.zeros(1, 20, 2), (1, 2)
+    ).products(9)[0]
     traits, columns = generator.normal(size=(20, 2)), generator.normal(size=(20, 3))
-    head = EvidenceHead(2, 2, 3)
+    head = EvidenceHead(3, 2, 3, mixed=(1, 2))
     with torch.no_grad():
-        head.log_weights.copy_(torch.tensor([0.2, -0.5]))
+        head.log_weights.copy_(torch.tensor([0.2, -0.5, -2.0]))
+        head.mixing.copy_(torch.tensor([0.6, -0.3]))
         head.by_trait.copy_(torch.tensor([0.3, -0.2]))
         head.by_column.copy_(torch.tensor([0.1, 0.0, 0.2]))
         head.level.fill_(-1.5)
-    inputs = (torch.from_numpy(part[None]).float() for part in (products, traits, columns))
+    inputs = (torch.as_tensor(part[None]).float() for part in (products, traits, columns))
     found = head(*inputs, 4).detach().numpy()[0]
 
-    vectors = np.hstack([*blocks, np.ones((20, 1))]) * np.sqrt(
-        np.repeat(np.exp([0.2, -0.5, 0]), [4, 3, 1])
+    vectors = np.hstack(
+        [
+            *(
+                block * math.exp(log / 2)
+                for block, log in zip(blocks, (0.2, -0.5, -2), strict=True)
+            ),
+            0.6 * blocks[1] - 0.3 * blocks[2],
+            np.ones((20, 1)),
+        ]
     )
     prior = traits @ [0.3, -0.2] + columns @ [0.1, 0.0, 0.2]
     is_positive = np.arange(9) < 4
@@ -79,7 +91,7 @@ def test_the_head_is_the_best_of_its_loss() -> None:
     def loss(weights: Float64[np.ndarray, " column"]) -> float:
         return float(shares @ np.square(gaps(weights)) + weights @ weights)
 
-    best = minimize(loss, np.zeros(8), tol=1e-12).x
+    best = minimize(loss, np.zeros(14), tol=1e-12).x
     silent = gaps(best)[4:] == 0
     assert set(silent) == {True, False}
     np.testing.assert_allclose(found, prior[9:] + vectors[9:] @ best, atol=1e-4)
@@ -194,6 +206,26 @@ def test_shards_and_kept_vectors_change_no_bit(
             np.testing.assert_array_equal(other, whole[number])
 
 
+def test_models_of_before_blocks_were_mixed_load(model: EvidenceModel) -> None:
+    """With the degree and the mixture at nothing, which is how they were: not there."""
+    tensors = to_tensors(model)
+    last = {name: len(tensors[f"{name}.scales"]) - 1 for name in ("annotated", "unannotated")}
+    for name, place in last.items():
+        tensors[f"{name}.head.mixing"].zero_()
+        tensors[f"{name}.head.log_weights"][place] = NOTHING
+    today = from_tensors(tensors, model.label_names)
+    for name, place in last.items():
+        del tensors[f"{name}.head.mixing"], tensors[f"{name}.mean.{place}"]
+        for part in ("scales", "head.log_weights"):
+            tensors[f"{name}.{part}"] = tensors[f"{name}.{part}"][:place]
+    before = from_tensors(tensors, model.label_names)
+    question = np.arange(5), [np.arange(10, 18)], np.arange(100, 200)
+    for ours, theirs in zip(
+        today.score_nodes(*question), before.score_nodes(*question), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
 def test_saved_and_loaded_to_the_bit(model: EvidenceModel) -> None:
     again = from_tensors(to_tensors(model), model.label_names)
     question = np.arange(5), [np.arange(10, 18)], np.arange(100, 200)
@@ -278,6 +310,8 @@ def test_one_example_of_a_sign_says_nothing_of_its_error(model: EvidenceModel) -
 def test_parts_that_are_left_out_say_nothing(graph: Graph) -> None:
     config = Config(**SETTINGS | {"head_without": ("own labels", "level"), "head_steps": 5})
     expert = fit_evidence(graph, SPLIT, config)[0].annotated
+    assert expert.head.mixing[0] == 0  # of own labels
+    assert expert.head.mixing[1:].all()
     width = len(expert.encoding.means[0])
     assert expert.head.level == 0
     assert expert.head.log_weights[:2].max() < -40

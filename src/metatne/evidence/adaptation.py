@@ -115,11 +115,7 @@ def adapt(
             )
             alphas[kept, number] = adapted.alpha[0]
             constants[number] = _constant(head, adapted)
-        weights = head.log_weights.exp()
-        by_block = [
-            weight * (rows[0].T @ alphas)
-            for weight, rows in zip(weights, encoded.rows, strict=True)
-        ]
+        by_block = [rows[0].T @ alphas for rows in encoded.weighted(head)]
         for block, columns in _prior_columns(expert):
             by_block[block] += columns.unsqueeze(1)
         by_trait = head.by_trait.unsqueeze(1).expand(-1, len(ways))

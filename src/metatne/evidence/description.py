@@ -50,12 +50,16 @@ class Block(NamedTuple):
     table: str
     is_of_labels: bool = True
     is_of_length_one: bool = False
+    is_mixed: bool = False
+    """Whether its columns are also held against those of the other mixed blocks: of labels alone,
+    which have the same columns."""
+
     num_columns: int | None = None
 
 
 OWN = (
     Block("own labels", "own labels", "held"),
-    Block("own labels, of length 1", "own labels", "held", is_of_length_one=True),
+    Block("own labels, of length 1", "own labels", "held", is_of_length_one=True, is_mixed=True),
 )
 """Blocks that a node has only if somebody looked at its labels."""
 
@@ -70,11 +74,30 @@ OTHERS = (
         num_columns=COARSE_DIM,
     ),
     Block("labels 1 step away", "labels around", "around1"),
-    Block("labels 1 step away, of length 1", "labels around", "around1", is_of_length_one=True),
-    Block("labels 2 steps away, of length 1", "labels around", "around2", is_of_length_one=True),
+    Block(
+        "labels 1 step away, of length 1",
+        "labels around",
+        "around1",
+        is_of_length_one=True,
+        is_mixed=True,
+    ),
+    Block(
+        "labels 2 steps away, of length 1",
+        "labels around",
+        "around2",
+        is_of_length_one=True,
+        is_mixed=True,
+    ),
     Block("labels 3 steps away, of length 1", "labels around", "around3", is_of_length_one=True),
     Block("expected labels", "expected labels", "expected"),
-    Block("expected labels, of length 1", "expected labels", "expected", is_of_length_one=True),
+    Block(
+        "expected labels, of length 1",
+        "expected labels",
+        "expected",
+        is_of_length_one=True,
+        is_mixed=True,
+    ),
+    Block("degree", "degree", "degree", is_of_labels=False),
 )
 
 
@@ -159,6 +182,8 @@ class Description:
             # What is unknown is taken to be as common as among the others: neither for nor against.
             held = np.where(states == UNKNOWN, self.share, states == HOLDS)
             return np.asarray(held * self.rarity)
+        if name == "degree":
+            return np.asarray(self.degree[nodes][..., None])
         table: np.ndarray = (
             self.around[int(name.removeprefix("around")) - 1]
             if name.startswith("around")

@@ -161,11 +161,13 @@ def _lessons(graph: Graph, split: LabelSplit, full: Description, config: Config)
         validation = blind._replace(labels=split.validation, asked=split.asked)
     elif not validation.has_tasks(shape):
         validation = blind._replace(labels=split.validation)
-    encoding = Encoding.of(full, with_own_labels=False, seed=config.seed)
+    # Supports may show their own labels where those of the nodes asked about are hidden for sure.
+    is_hidden = training is hiding and validation.asked is not None
+    encoding = Encoding.of(full, with_own_labels=is_hidden, asks_annotated=False, seed=config.seed)
     lessons = [_Lesson(encoding, training, validation)]
     seen = _Source(full, _still_annotated(graph.labels, full), split.known, None)
     if seen.has_tasks(shape):
-        encoding = Encoding.of(full, with_own_labels=True, seed=config.seed)
+        encoding = Encoding.of(full, with_own_labels=True, asks_annotated=True, seed=config.seed)
         nothing = split.validation[:0]
         validated = nothing if split.asked is not None else split.validation
         lessons.insert(0, _Lesson(encoding, seen, seen._replace(labels=validated)))

@@ -5,7 +5,12 @@ Supports that hold the label are to stand at +1, those that lack it at -1 or bel
 
     score(q) = prior(q) + sum over supports s of alpha_s k(q, s),
     alpha    = (k(A, A) + R)^-1 (y - prior(A)), and 0 outside A,
-    k(q, s)  = sum over blocks b of w_b <x_b(q), x_b(s)> + bias.
+    k(q, s)  = sum over blocks b of w_b <x_b(q), x_b(s)> + <m(q), m(s)> + bias,
+    m(q)     = sum over mixed blocks b of c_b x_b(q).
+
+Mixed blocks are of labels: those that a node holds, those around it, those that one would expect
+of it. So what holders of the novel label hold themselves also speaks for a node whose neighbours
+hold it, and for one of whose labels nobody knows anything.
 
 A, those that speak, are all positives and the negatives that would else stand above -1. So a
 negative's alpha is never above 0: it lowers what is like it or says nothing. (Squared hinge loss
@@ -22,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +54,9 @@ NODES_FOR_MEANS = 20_000
 NOTHING = -50.0
 """The logarithm of the weight of a block that is left out."""
 
+FIRST_MIXING = 0.1
+"""c of all mixed blocks before anything is learned."""
+
 
 class Encoding:
     """How rows of a description become vectors: around the mean of all, blocks of equal size."""
@@ -58,16 +67,25 @@ class Encoding:
         scales: list[float],
         *,
         with_own_labels: bool,
+        asks_annotated: bool,
     ) -> None:
-        self.means, self.scales, self.with_own_labels = means, scales, with_own_labels
+        self.means, self.scales = means, scales
+        self.with_own_labels, self.asks_annotated = with_own_labels, asks_annotated
         self.blocks: tuple[Block, ...] = (OWN if with_own_labels else ()) + OTHERS
 
     @classmethod
-    def of(cls, description: Description, *, with_own_labels: bool, seed: int) -> Encoding:
-        """With means and sizes as the nodes have them, or those that are annotated."""
-        encoding = cls([], [], with_own_labels=with_own_labels)
-        nodes = _some_nodes(description, with_own_labels=with_own_labels, seed=seed)
+    def of(
+        cls, description: Description, *, with_own_labels: bool, asks_annotated: bool, seed: int
+    ) -> Encoding:
+        """With means and sizes as the nodes have them that are asked about, or that have labels.
+
+        Supports may have labels of their own (`with_own_labels`) where the nodes asked about have
+        none; the prior, which is about the latter, then does not look at them.
+        """
+        encoding = cls([], [], with_own_labels=with_own_labels, asks_annotated=asks_annotated)
         for block in encoding.blocks:
+            of_annotated = asks_annotated or block in OWN
+            nodes = _some_nodes(description, of_annotated=of_annotated, seed=seed)
             rows = description.block(block, nodes[None], nobody(1))[0]
             mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
             size = math.sqrt(float(np.square(rows - mean).sum(axis=1).mean()))
@@ -83,28 +101,36 @@ class Encoding:
             vectors = (description.block(block, nodes, masked) - mean) * np.float32(scale)
             if block.is_of_labels:
                 vectors *= kept
+            if block in OWN:  # what nobody has looked at says nothing
+                vectors *= description.is_annotated[nodes][..., None]
             rows.append(torch.from_numpy(vectors.astype(np.float32)))
         traits = description.traits(nodes, masked)
-        if not self.with_own_labels:
+        if not self.asks_annotated:
             traits = traits[..., OWN_TRAITS:]
-        return Encoded(rows, torch.from_numpy(np.ascontiguousarray(traits)))
+        return Encoded(rows, torch.from_numpy(np.ascontiguousarray(traits)), self.mixed)
 
     @property
     def num_traits(self) -> int:
         """Of a node."""
-        return len(TRAITS) - (0 if self.with_own_labels else OWN_TRAITS)
+        return len(TRAITS) - (0 if self.asks_annotated else OWN_TRAITS)
+
+    @property
+    def mixed(self) -> tuple[int, ...]:
+        """The places of the mixed blocks."""
+        return tuple(place for place, block in enumerate(self.blocks) if block.is_mixed)
 
     @property
     def of_prior(self) -> list[int]:
         """Blocks on which the prior depends, column by column: own labels and the place."""
-        return [0, 2] if self.with_own_labels else [0]
+        place = len(OWN) if self.with_own_labels else 0
+        return [0, place] if self.asks_annotated else [place]
 
 
 def _some_nodes(
-    description: Description, *, with_own_labels: bool, seed: int
+    description: Description, *, of_annotated: bool, seed: int
 ) -> Int64[np.ndarray, " node"]:
     nodes = np.arange(description.num_nodes)
-    if with_own_labels and description.is_annotated.any():
+    if of_annotated and description.is_annotated.any():
         nodes = nodes[description.is_annotated]
     if len(nodes) <= NODES_FOR_MEANS:
         return nodes
@@ -112,15 +138,54 @@ def _some_nodes(
     return np.sort(generator.choice(nodes, NODES_FOR_MEANS, replace=False))
 
 
+def block_pairs(num_blocks: int, mixed: Sequence[int]) -> list[tuple[int, int]]:
+    """Blocks whose products make up the kernel: each with itself, and any two mixed ones."""
+    return [*((block, block) for block in range(num_blocks)), *combinations(mixed, 2)]
+
+
 class Encoded(NamedTuple):
     """Nodes of tasks as vectors, block by block, and their traits."""
 
     rows: list[Float[Tensor, "task token _"]]
     traits: Float[Tensor, "task token trait"]
+    mixed: tuple[int, ...]
 
-    def products(self, num_supports: int) -> Float[Tensor, "task token support block"]:
-        """Inner products of all tokens with the supports, which come first."""
-        return torch.stack([rows @ rows[:, :num_supports].mT for rows in self.rows], dim=-1)
+    def products(self, num_supports: int) -> Float[Tensor, "task token support pair"]:
+        """Inner products of all tokens with the supports, which come first.
+
+        Of a pair of two blocks, the sum of both ways round.
+        """
+        products = []
+        for one, other in block_pairs(len(self.rows), self.mixed):
+            product = self.rows[one] @ self.rows[other][:, :num_supports].mT
+            if one != other:
+                product += self.rows[other] @ self.rows[one][:, :num_supports].mT
+            products.append(product)
+        return torch.stack(products, dim=-1)
+
+    def weighted(self, head: EvidenceHead) -> list[Float[Tensor, "task token _"]]:
+        """What stands against each block of another node: products with its rows add up to the
+        kernel, but for the bias.
+        """
+        weights = head.weights()
+        found = []
+        for block, own in enumerate(self.rows):
+            with_others = set(self.mixed) - {block} if block in self.mixed else ()
+            found.append(
+                weights[block, block] * own
+                + sum(weights[block, other] * self.rows[other] for other in with_others)
+            )
+        return found
+
+    def vectors(self, head: EvidenceHead) -> Float[Tensor, "task token _"]:
+        """One vector a node, whose inner products are the kernel, but for the bias."""
+        sizes = head.log_weights.exp().sqrt()
+        parts = [size * rows for size, rows in zip(sizes, self.rows, strict=True)]
+        pairs = zip(head.mixing, self.mixed, strict=True)
+        mixture = [factor * self.rows[block] for factor, block in pairs]
+        if mixture:
+            parts.append(torch.stack(mixture).sum(dim=0))
+        return torch.cat(parts, dim=-1)
 
     def for_prior(self, blocks: list[int]) -> Float[Tensor, "task token column"]:
         """The columns that the prior looks at."""
@@ -140,9 +205,18 @@ class Adapted(NamedTuple):
 class EvidenceHead(nn.Module):
     """Block weights, ridge, bias and prior: the numbers that are meta-learned."""
 
-    def __init__(self, num_blocks: int, num_traits: int, num_prior_columns: int) -> None:
+    def __init__(
+        self,
+        num_blocks: int,
+        num_traits: int,
+        num_prior_columns: int,
+        mixed: Sequence[int] = (),
+    ) -> None:
         super().__init__()
         self.log_weights = nn.Parameter(torch.full((num_blocks,), -math.log(num_blocks)))
+        self.mixing = nn.Parameter(torch.full((len(mixed),), FIRST_MIXING))
+        self._mixed = list(mixed)
+        self._pairs = torch.tensor(block_pairs(num_blocks, mixed)).T
         self.log_ridge = nn.Parameter(torch.zeros(()))
         self.log_bias = nn.Parameter(torch.zeros(()))
         self.level = nn.Parameter(torch.tensor(-1.0))
@@ -161,24 +235,27 @@ class EvidenceHead(nn.Module):
             [torch.full((len(encoding.means[b]),), is_kept[b]) for b in encoding.of_prior]
         )
         of_traits = torch.ones_like(self.by_trait)
-        if encoding.with_own_labels and "own labels" in parts:
+        if encoding.asks_annotated and "own labels" in parts:
             of_traits[:OWN_TRAITS] = 0
+        of_mixing = of_blocks[self._mixed] * ("mixture" not in parts)
         of_level = torch.tensor(float("level" not in parts))
         with torch.no_grad():
             self.log_weights.copy_(torch.where(of_blocks > 0, self.log_weights, NOTHING))
+            self.mixing.mul_(of_mixing)
             self.level.mul_(of_level)
         for parameter, kept in (
             (self.log_weights, of_blocks),
+            (self.mixing, of_mixing),
             (self.by_column, of_columns * ("columns" not in parts)),
             (self.by_trait, of_traits * ("traits" not in parts)),
             (self.level, of_level),
         ):
-            # Without a gradient a number stays as it is: of the prior, at 0.
+            # Without a gradient a number stays as it is: of mixture and prior, at 0.
             parameter.register_hook(partial(torch.mul, kept))
 
     def forward(
         self,
-        products: Float[Tensor, "task token support block"],
+        products: Float[Tensor, "task token support pair"],
         traits: Float[Tensor, "task token trait"],
         prior_rows: Float[Tensor, "task token column"],
         num_positives: int,
@@ -191,11 +268,18 @@ class EvidenceHead(nn.Module):
         evidence = torch.einsum("tqs,ts->tq", kernel[:, num_supports:], adapted.alpha)
         return prior[:, num_supports:] - adapted.shift.unsqueeze(1) + adapted.level + evidence
 
+    def weights(self) -> Float[Tensor, "block block"]:
+        """What a product of two blocks counts: w on the diagonal, and c c' of mixed ones."""
+        mixing = torch.zeros_like(self.log_weights)
+        mixing[self._mixed] = self.mixing
+        return torch.diag(self.log_weights.exp()) + torch.outer(mixing, mixing)
+
     def kernel(
-        self, products: Float[Tensor, "task token support block"]
+        self, products: Float[Tensor, "task token support pair"]
     ) -> Float[Tensor, "task token support"]:
         """Closeness of tokens and supports, all blocks together."""
-        return products @ self.log_weights.exp() + self.log_bias.exp()
+        one, other = self._pairs
+        return products @ self.weights()[one, other] + self.log_bias.exp()
 
     def prior(
         self,
@@ -253,4 +337,4 @@ def new_head(encoding: Encoding, description: Description) -> EvidenceHead:
     """A head of the right size, before it has learned anything."""
     encoded = encoding(description, np.zeros((1, 1), dtype=np.int64), nobody(1))
     width = encoded.for_prior(encoding.of_prior).shape[-1]
-    return EvidenceHead(len(encoding.blocks), encoding.num_traits, width)
+    return EvidenceHead(len(encoding.blocks), encoding.num_traits, width, encoding.mixed)

@@ -22,14 +22,14 @@ SHARPNESS = 4.0
 """Of the ranking loss: how soon a gap between two scores is large enough."""
 
 PRODUCTS_AT_A_TIME = 5_000_000
-"""Of a node and a support, for each of the blocks."""
+"""Of a node and a support, for each pair of blocks."""
 
 
 @dataclass(frozen=True)
 class Episodes:
     """Tasks with all that a head needs of them, computed once."""
 
-    products: Float[Tensor, "task token support block"]
+    products: Float[Tensor, "task token support pair"]
     traits: Float[Tensor, "task token trait"]
     prior_rows: Float[Tensor, "task token column"]
     num_positives: int

@@ -52,12 +52,17 @@ def explain(
     )
     head, size = expert.head, len(supports)
     with torch.no_grad():
-        products = encoded.products(size)
-        kernel = head.kernel(products)
+        kernel = head.kernel(encoded.products(size))
         before = head.prior(encoded.traits, encoded.for_prior(expert.encoding.of_prior))
         adapted = head.adapt(kernel[:, :size], before[:, :size], len(positives))
         alpha = adapted.alpha[0]
-        by_block = products[0, size] * head.log_weights.exp() * alpha.unsqueeze(1)
+        by_block = torch.stack(
+            [
+                (weighted[0, :size] @ rows[0, size]) * alpha
+                for rows, weighted in zip(encoded.rows, encoded.weighted(head), strict=True)
+            ],
+            dim=1,
+        )
         bias = float(head.log_bias.exp() * alpha.sum())
         own = float(before[0, size] - adapted.shift[0] + adapted.level)
     calibration = expert.calibration
@@ -119,10 +124,7 @@ def suggest(
     expert = model.annotated if model.description.is_annotated[pool].all() else model.unannotated
     encoded = expert.encoding(model.description, pool[None], nobody(1))
     with torch.no_grad():
-        weights = expert.head.log_weights.exp().sqrt()
-        vectors = torch.cat(
-            [weight * rows[0] for weight, rows in zip(weights, encoded.rows, strict=True)], dim=1
-        ).numpy()
+        vectors = encoded.vectors(expert.head)[0].numpy()
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     chosen = []
     for _ in range(min(number, len(pool))):

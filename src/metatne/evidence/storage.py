@@ -10,8 +10,8 @@ from torch import Tensor
 
 from metatne.evidence.adaptation import Expert
 from metatne.evidence.calibration import Calibration
-from metatne.evidence.description import NUM_HOPS, OTHERS, OWN, Description
-from metatne.evidence.head import Encoding, EvidenceHead
+from metatne.evidence.description import NUM_HOPS, OTHERS, OWN, TRAITS, Description
+from metatne.evidence.head import NOTHING, Encoding, EvidenceHead
 from metatne.evidence.model import EvidenceModel
 
 Tensors = dict[str, Tensor]
@@ -97,17 +97,26 @@ def _of_expert(expert: Expert) -> Tensors:
 
 
 def _to_expert(tensors: Tensors) -> Expert:
-    """An expert; the number of its blocks says whether it looks at a node's own labels."""
+    """An expert; how many blocks and traits it has says whose own labels it looks at."""
+    tensors = _as_today(tensors)
     scales = tensors["scales"].tolist()
     means = [_numpy(tensors[f"mean.{number}"]) for number in range(len(scales))]
     if len(scales) not in (len(OTHERS), len(OWN + OTHERS)):
         raise ValueError(
             f"expected {len(OTHERS)} or {len(OWN + OTHERS)} blocks, found {len(scales)}"
         )
-    encoding = Encoding(means, scales, with_own_labels=len(scales) == len(OWN + OTHERS))
     weights = _part(tensors, "head")
+    encoding = Encoding(
+        means,
+        scales,
+        with_own_labels=len(scales) == len(OWN + OTHERS),
+        asks_annotated=len(weights["by_trait"]) == len(TRAITS),
+    )
     head = EvidenceHead(
-        len(weights["log_weights"]), len(weights["by_trait"]), len(weights["by_column"])
+        len(weights["log_weights"]),
+        len(weights["by_trait"]),
+        len(weights["by_column"]),
+        encoding.mixed,
     )
     head.load_state_dict(weights)
     first, second, third = tensors["slopes"].tolist()
@@ -120,6 +129,21 @@ def _to_expert(tensors: Tensors) -> Expert:
         of_others=_numpy(tensors["of_others"]),
     )
     return Expert(encoding, head.eval(), calibration)
+
+
+def _as_today(tensors: Tensors) -> Tensors:
+    """An expert of before blocks were mixed and the degree was one: both count for nothing."""
+    if "head.mixing" in tensors:
+        return tensors
+    scales, weights = tensors["scales"], tensors["head.log_weights"]
+    has_own_labels = len(scales) == len(OWN + OTHERS) - 1
+    mixed = sum(block.is_mixed for block in (OWN if has_own_labels else ()) + OTHERS)
+    return tensors | {
+        f"mean.{len(scales)}": torch.zeros(1),
+        "scales": torch.cat((scales, scales.new_zeros(1))),
+        "head.log_weights": torch.cat((weights, weights.new_full((1,), NOTHING))),
+        "head.mixing": torch.zeros(mixed),
+    }
 
 
 def _part(tensors: Tensors, name: str) -> Tensors:
