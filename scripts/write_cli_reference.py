@@ -89,22 +89,31 @@ def _cell(text: str) -> str:
     return text.replace("|", r"\|").replace("x>=", "at least ")
 
 
+def _by_dataset(presets: dict[str, dict[str, Any]], name: str, default: Any) -> str:
+    """One value where all data sets have the same, else each one's."""
+    found = {_value(settings.get(name, default)) for settings in presets.values()}
+    if len(found) == 1:
+        return found.pop()
+    return ", ".join(f"{_value(settings[name])} ({each})" for each, settings in presets.items())
+
+
 def _settings_table() -> str:
-    of_paper = {name: preset("paper", name) for name in DATASETS if DATASETS[name].paper_key}
+    of_paper, of_brief = (
+        {name: preset(each, name) for name in DATASETS if DATASETS[name].paper_key}
+        for each in ("paper", "brief")
+    )
     lines = [
         f"| setting | {' | '.join(f'`{name}`' for name in PRESETS)} | meaning |",
         f"|{'---|' * (2 + len(PRESETS))}",
     ]
     short = preset("short")
     for name, field in Config.model_fields.items():
-        found = {_value(settings.get(name, field.default)) for settings in of_paper.values()}
-        if len(found) == 1:
-            paper = found.pop()
-        else:
-            paper = ", ".join(
-                f"{_value(settings[name])} ({dataset})" for dataset, settings in of_paper.items()
-            )
-        values = (_value(field.default), _value(short.get(name, field.default)), paper)
+        values = (
+            _value(field.default),
+            _value(short.get(name, field.default)),
+            _by_dataset(of_brief, name, field.default),
+            _by_dataset(of_paper, name, field.default),
+        )
         lines.append(f"| `{name}` | {' | '.join(values)} | {field.description} |")
     return "\n".join([*lines, ""])
 

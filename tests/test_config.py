@@ -54,6 +54,14 @@ def test_elsewhere_the_paper_preset_is_blogcatalogs() -> None:
     assert preset("paper", "ppi") != preset("paper", "blogcatalog")
 
 
+def test_brief_is_the_paper_preset_cut_short() -> None:
+    """What decides how a network learns, but for the size of a batch, is as published."""
+    for dataset in ("ppi", "blogcatalog"):
+        brief, paper = preset("brief", dataset), preset("paper", dataset)
+        changed = {name for name in paper if brief[name] != paper[name]}
+        assert changed == {"tasks_per_step", "num_steps", "validation_tasks", "patience"}
+
+
 def test_the_default_preset_changes_nothing() -> None:
     assert preset("default", "ppi") == {}
     assert make_config(preset("default")).model_dump() == {
@@ -63,7 +71,7 @@ def test_the_default_preset_changes_nothing() -> None:
 
 def test_an_unknown_preset() -> None:
     with pytest.raises(
-        ConfigError, match=r"preset: expected one of default, short, paper, found 'fast'"
+        ConfigError, match=r"preset: expected one of default, short, brief, paper, found 'fast'"
     ):
         preset("fast")
 

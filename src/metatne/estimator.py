@@ -122,7 +122,7 @@ class MetaTNE:
         if self.config.head == "evidence" and resume:
             raise ConfigError(
                 "resume: the head 'evidence' is learned in seconds and keeps no checkpoint; give "
-                "the settings of the training that was stopped (--preset short or paper), "
+                "the settings of the training that was stopped (--preset short, brief or paper), "
                 "or train without resume"
             )
         if team is not None:

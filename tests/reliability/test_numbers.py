@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import fields, replace
 from functools import cache
 from typing import Any
@@ -196,10 +197,7 @@ def test_single_precision_is_as_good_as_double() -> None:
             traits=episodes.traits.double(),
             prior_rows=episodes.prior_rows.double(),
         )
-        head = type(expert.head)(
-            *(len(getattr(expert.head, part)) for part in ("log_weights", "by_trait", "by_column"))
-        ).double()
-        head.load_state_dict(expert.head.state_dict())
+        head = deepcopy(expert.head).double()
         with torch.no_grad():
             double = in_double.scores(head).numpy()
         np.testing.assert_allclose(single, double, atol=1e-4)

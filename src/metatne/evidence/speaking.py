@@ -8,7 +8,7 @@ from task to task.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Bool, Float32
+from jaxtyping import Bool, Float
 
 from metatne.compiled import compiled
 
@@ -17,9 +17,9 @@ MAX_STEPS = 10
 
 
 def find_speaking(
-    kernel: Float32[np.ndarray, "task support support"],
-    ridge: Float32[np.ndarray, " support"],
-    residual: Float32[np.ndarray, "task support"],
+    kernel: Float[np.ndarray, "task support support"],
+    ridge: Float[np.ndarray, " support"],
+    residual: Float[np.ndarray, "task support"],
     num_positives: int,
 ) -> Bool[np.ndarray, "task support"]:
     """Of every task, given how far each support is to be moved: a negative by so much or less."""
@@ -41,8 +41,8 @@ def _find_speaking(
     for task in range(num_tasks):
         for _ in range(MAX_STEPS):
             who = np.flatnonzero(speaks[task])
-            system = np.empty((len(who), len(who)), dtype=np.float32)
-            moves = np.empty(len(who), dtype=np.float32)
+            system = np.empty((len(who), len(who)), dtype=kernel.dtype)
+            moves = np.empty(len(who), dtype=kernel.dtype)
             for row, one in enumerate(who):
                 for column, other in enumerate(who):
                     system[row, column] = kernel[task, one, other]
@@ -51,7 +51,7 @@ def _find_speaking(
             alpha = np.linalg.solve(system, moves)
             is_settled = True
             for support in range(num_positives, num_supports):
-                moved = np.float32(0)
+                moved = kernel.dtype.type(0)
                 for column, other in enumerate(who):
                     moved += kernel[task, support, other] * alpha[column]
                 if (moved > residual[task, support]) != speaks[task, support]:

@@ -9,6 +9,7 @@ from typing import Self
 from metatne.config import Config
 from metatne.errors import OutOfMemoryError
 from metatne.evidence.description import NUM_HOPS, OTHERS, OWN, STRUCTURE_DIM, num_columns
+from metatne.evidence.head import block_pairs
 from metatne.free_memory import available_memory, format_bytes
 from metatne.graph.store import Graph
 from metatne.parallel import num_threads
@@ -85,8 +86,10 @@ def evidence_bytes(size: GraphSize, config: Config) -> int:
     # States, three hops and what is expected, twice, and as much again while they are made.
     tables = 4 * size.num_nodes * columns * (1 + _FLOAT * (NUM_HOPS + 1))
     supports = config.positives + config.negatives
-    # Tasks of known labels and of validation labels: products by block, and the prior's columns.
-    of_node = supports * len(OWN + OTHERS) + STRUCTURE_DIM + columns
+    # Tasks of known labels and of validation labels: products of blocks, the prior's columns.
+    blocks = OWN + OTHERS
+    mixed = [place for place, block in enumerate(blocks) if block.is_mixed]
+    of_node = supports * len(block_pairs(len(blocks), mixed)) + STRUCTURE_DIM + columns
     tasks = 2 * config.head_tasks * 2 * supports * of_node * _FLOAT
     return graph + _NODE_BYTES * size.num_nodes + max(start, tables + tasks)
 

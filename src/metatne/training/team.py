@@ -63,5 +63,5 @@ def check_team(config: Config) -> None:
     if config.head == "evidence":
         raise ConfigError(
             "head: 'evidence' is learned in seconds by one process, and no team can share it; "
-            "leave --engine ray out, or take the paper's head (--preset short or paper)"
+            "leave --engine ray out, or take the paper's head (--preset short, brief or paper)"
         )

@@ -13,17 +13,24 @@ from metatne.experiments.beyond.trial import SHAPE, Lines, Trial, line
 from metatne.sampling.tasks import usable_labels
 
 SHOTS = (5, 10, 20, 50, 100, 200, 500, 1_000)
+WALKS = 10
+SMALL_GRAPH, WALKS_OF_PLANETOID = 20_000, 80
+"""Up to so many nodes Planetoid starts from all the walks that it has by default, else from those
+of Node2vec here: an hour of a core less on `debian`."""
+
 FEWEST_LABELS = 2
 """Test labels that a number of shots must have, to say something of more than one label."""
 
 
 def shots(trial: Trial) -> Lines:
     """K+ from 5 to 1,000, K- twice that; every method is trained once, at 10 and 20."""
-    plain = {"p_choices": (1.0,), "q_choices": (1.0,), "walks_per_node": 10}
+    plain = {"p_choices": (1.0,), "q_choices": (1.0,), "walks_per_node": WALKS}
+    walks = WALKS_OF_PLANETOID if trial.graph.num_nodes <= SMALL_GRAPH else WALKS
+    planetoid = Planetoid(batch_choices=(1024,), rate_choices=(0.003,), first_walks=walks)
     others: dict[str, Baseline] = {
         "LINE": LINE(),
-        "Node2vec (10 walks)": Node2vec(**plain),
-        "Planetoid": Planetoid(batch_choices=(1024,), rate_choices=(0.003,)),
+        f"Node2vec ({WALKS} walks)": Node2vec(**plain),
+        "Planetoid" if walks == WALKS_OF_PLANETOID else f"Planetoid ({walks} walks)": planetoid,
     }
     with one_thread():
         for method in others.values():
