@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 # Where it is set, every worker and every command that a test starts compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check coverage study soak fuzz stress long-run locks licences sbom bench docs page
+.PHONY: demo test check coverage study soak fuzz stress long-run locks licences sbom bench results
+.PHONY: docs page
 .PHONY: page-check chromium compiled screenshots clean
 
 demo: $(VENV)/.core
@@ -100,6 +101,10 @@ bench: $(VENV)/.dev
 	$(BIN)/metatne bench all --out results/bench.json
 	$(BIN)/python scripts/write_performance_page.py
 	$(BIN)/python scripts/write_scale_page.py
+
+# Every trial behind RESULTS.md that results/ lacks, a day of two cores; may be stopped at any time.
+results: $(VENV)/.dev
+	$(BIN)/python scripts/run_results.py
 
 # Pages that are generated from the code; a test fails when they are stale.
 docs: $(VENV)/.dev

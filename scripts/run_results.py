@@ -1,0 +1,85 @@
+"""Run every trial behind RESULTS.md that results/ does not have yet: `make results`.
+
+What matters most comes first; stop it at any time and start it again. On two cores all of it takes
+a day; `--list` shows the commands, and any of them can be given alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+CHEAP = "lp,line,ridge,ppr,degree,unlabelled"
+DEAR = "planetoid,gcn,metagnn,node2vec"
+VARIANTS = "metatne,v1,v2,v3,v4,v5"
+BOTH = "blogcatalog,ppi"
+
+# Study, data sets, methods, trials, further options.
+REPRODUCE = (
+    ("overall", BOTH, "metatne", "1-50", ""),
+    ("overall", BOTH, "metatne", "1-50", "--shots 10/20 --protocol unlabelled-queries"),
+    ("overall", "debian", "metatne", "1-6", "--shots 10/20"),
+    ("overall", "debian", "metatne", "1-6", "--shots 10/20 --protocol unlabelled-queries"),
+    ("overall", BOTH, CHEAP, "1-50", ""),
+    ("overall", BOTH, CHEAP, "1-50", "--shots 10/20 --protocol unlabelled-queries"),
+    ("overall", BOTH, DEAR, "1-10", ""),
+    ("overall", BOTH, "metatne", "1-50", "--preset brief"),
+    ("overall", BOTH, DEAR, "1-10", "--shots 10/20 --protocol unlabelled-queries"),
+    ("overall", BOTH, "metatne", "1-10", "--shots 10/20 --preset short"),
+    ("ablation", BOTH, VARIANTS, "1-10", "--shots 10/20"),
+    ("fewer", "blogcatalog", "metatne", "1-50", ""),
+    ("fewer", "blogcatalog", f"{CHEAP},{DEAR}", "1-10", ""),
+    ("negatives", BOTH, "planetoid,metatne", "1-5", ""),
+    ("queries", "ppi", "planetoid,metatne", "1-5", ""),
+    ("overall", "debian", f"{CHEAP},{DEAR}", "1-6", "--shots 10/20"),
+    ("overall", "debian", f"{CHEAP},{DEAR}", "1-6", "--shots 10/20 --protocol unlabelled-queries"),
+    ("ablation", BOTH, VARIANTS, "1-10", "--shots 10/40"),
+)
+
+# Study, data set, trials.
+BEYOND = (
+    ("parts", "ppi", "1-5"),
+    ("unknown", "blogcatalog", "1-3"),
+    ("unknown", "debian", "1-3"),
+    ("shots", "ppi", "1-3"),
+    ("shots", "blogcatalog", "1-3"),
+    ("shots", "debian", "1"),
+    ("growth", "ppi", "1-3"),
+    ("labelling", "ppi", "1-4"),
+    ("tasks", "ppi", "1-6"),
+)
+
+
+def commands(jobs: int) -> list[list[str]]:
+    """All of them, as words."""
+    found = [
+        f"reproduce {study} --dataset {datasets} --methods {methods} --trials {trials} "
+        f"--jobs {jobs} {options}"
+        for study, datasets, methods, trials, options in REPRODUCE
+    ]
+    found += [
+        f"beyond {study} --dataset {name} --trials {trials}" for study, name, trials in BEYOND
+    ]
+    found += ["reproduce visual --dataset ppi --trials 1 --out docs/figures"]
+    found += ["reproduce search --dataset ppi --trials 1", "report"]
+    return [command.split() for command in found]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=2, help="trials at a time")
+    parser.add_argument("--list", action="store_true", help="show the commands alone")
+    chosen = parser.parse_args()
+    metatne = Path(sys.executable).with_name("metatne")
+    failed = 0
+    for words in commands(chosen.jobs):
+        print("metatne", *words, flush=True)
+        if not chosen.list:  # one that fails (a package is missing, say) does not end the others
+            failed += subprocess.run([metatne, *words], check=False).returncode != 0
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
