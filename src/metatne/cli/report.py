@@ -16,6 +16,7 @@ from metatne.experiments.beyond.catalogue import results_file
 from metatne.experiments.beyond.report import write_beyond
 from metatne.experiments.plots import draw_plots
 from metatne.experiments.report import write_report
+from metatne.experiments.single_runs import write_single_runs
 from metatne.experiments.studies import STUDIES
 from metatne.storage import new_file
 
@@ -55,6 +56,7 @@ def report(
             f"--results: {results} has no lines of {', '.join(STUDIES)}; {_elsewhere(results)}"
         )
     page = write_report(found) + draw_plots(found, plots, out.parent)
+    page += write_single_runs(results, plots, out.parent)
     page += write_beyond(further, plots, out.parent)
     with new_file(out) as temporary:
         temporary.write_text(page, encoding="utf-8")

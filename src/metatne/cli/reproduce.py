@@ -31,6 +31,7 @@ from metatne.evaluation.paper import paper_statistics
 from metatne.evaluation.protocol import PAPER, PROTOCOLS, draws_label_zero
 from metatne.evaluation.results import ResultsFile
 from metatne.evaluation.runner import Engine, Trial, local_engine, run_trials
+from metatne.experiments.single_runs import COUNTS, DATASETS_FILE
 from metatne.experiments.studies import PAPER_DATASETS, STUDIES, Study, cells_of, chosen
 from metatne.graph.datasets import DATASETS
 from metatne.graph.store import Graph
@@ -175,7 +176,11 @@ def reproduce(
         },
     )
     if study == DATASETS_STUDY:
-        show_table(_count_datasets(dataset, data_dir))
+        path = out / DATASETS_FILE
+        check_new_file("--out", path)
+        counted = _count_datasets(dataset, data_dir)
+        show_table(_datasets_table(counted))
+        write_json(path, {"datasets": counted})
         return
     if study == VISUAL:
         _draw_visual(dataset or "ppi", parse_trials(trials)[0], preset, out, data_dir)
@@ -349,29 +354,40 @@ def _engine(cluster: Cluster | None, jobs: int) -> Iterator[Engine]:
         yield ray_engine()
 
 
-def _count_datasets(text: str | None, data_dir: Path | None) -> Table:
+def _count_datasets(text: str | None, data_dir: Path | None) -> list[dict[str, Any]]:
     """Table 1: what there is, what the paper says, and why they differ."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("dataset")
-    for name in ("nodes", "edges", "labels"):
-        table.add_column(name, justify="right")
-        table.add_column("paper", justify="right")
     if text is None:
         graphs = [graph for _, graph in _those_that_are_here(PAPER_DATASETS, data_dir)]
     else:
         graphs = [load_graph(part.strip(), data_dir) for part in text.split(",")]
+    counted = []
     for graph in graphs:
-        counts = {
-            "nodes": graph.num_nodes,
-            "edges": graph.num_edges,
-            "labels": graph.labels.num_labels,
-        }
-        key = DATASETS[graph.name].paper_key if graph.name in DATASETS else None
-        published = paper_statistics(key) or {}
+        entry = DATASETS.get(graph.name)
+        counted.append(
+            {
+                "dataset": graph.name,
+                "nodes": graph.num_nodes,
+                "edges": graph.num_edges,
+                "labels": graph.labels.num_labels,
+                "published": paper_statistics(entry.paper_key if entry else None) or {},
+                "note": (entry.note if entry else None) or "",
+            }
+        )
+    return counted
+
+
+def _datasets_table(counted: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("dataset")
+    for name in COUNTS:
+        table.add_column(name, justify="right")
+        table.add_column("paper", justify="right")
+    for row in counted:
+        published = row["published"]
         cells = []
-        for kind, count in counts.items():
-            cells += [f"{count:,}", f"{published[kind]:,}" if kind in published else "-"]
-        table.add_row(graph.name, *cells)
-        if graph.name in DATASETS and DATASETS[graph.name].note:
-            say(f"{graph.name}: {DATASETS[graph.name].note}")
+        for kind in COUNTS:
+            cells += [f"{row[kind]:,}", f"{published[kind]:,}" if kind in published else "-"]
+        table.add_row(row["dataset"], *cells)
+        if row["note"]:
+            say(f"{row['dataset']}: {row['note']}")
     return table
