@@ -15,7 +15,13 @@ import pytest
 from metatne.errors import RunError, TrainingError
 from metatne.evaluation.protocol import TrialResult, TrialSettings
 from metatne.evaluation.results import ResultsFile
-from metatne.evaluation.runner import _prepare_worker, evaluate
+from metatne.evaluation.runner import (
+    Outcome,
+    Trial,
+    _prepare_worker,
+    evaluate,
+    local_engine,
+)
 from metatne.graph.store import Graph
 from metatne.parallel import num_threads
 
@@ -177,8 +183,45 @@ def test_jobs_share_the_cores(
     trials = list(range(1, num_trials + 1))
     results = ResultsFile(tmp_path / "results.jsonl")
     rows = evaluate(saved_graph, SETTINGS, trials, results=results, jobs=jobs)
-    assert InlinePool.made == [(expected[0], (expected[1],))]
-    assert [row["trial"] for row in rows] == trials_run == trials
+    assert InlinePool.made == [(1, (expected[1],))] * expected[0]
+    assert [row["trial"] for row in rows] == sorted(trials_run) == trials
+
+
+def test_a_worker_runs_what_shares_a_fit_in_turn(
+    saved_graph: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cells with other queries, and those of Planetoid with other shots; MetaTNE's are apart."""
+    by_pool: list[list[tuple[str, int, int]]] = []
+
+    class NotingPool(InlinePool):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self.noted: list[tuple[str, int, int]] = []
+            by_pool.append(self.noted)
+
+        def submit(self, call: Callable[[Trial], Outcome], trial: Trial) -> Future[Outcome]:
+            settings = trial.settings
+            self.noted.append((settings.method, trial.number, settings.negatives))
+            return super().submit(call, trial)
+
+    monkeypatch.setattr(InlinePool, "made", [], raising=False)
+    monkeypatch.setattr("metatne.evaluation.runner.ProcessPoolExecutor", NotingPool)
+    monkeypatch.setattr("metatne.evaluation.runner.run_one", lambda trial: RunError("not run"))
+    trials = [
+        Trial(saved_graph, replace(SETTINGS, method=method, negatives=negatives), number)
+        for method in ("planetoid", "metatne")
+        for number in (1, 2)
+        for negatives in (6, 8)
+    ]
+    assert len(list(local_engine(2)(trials))) == len(trials)
+    places = {trial: pool for pool, noted in enumerate(by_pool) for trial in noted}
+    assert sum(map(len, by_pool)) == len(places) == len(trials)
+    for number in (1, 2):
+        assert places["planetoid", number, 6] == places["planetoid", number, 8]
+    families = {trial.family for trial in trials}
+    assert len(families) == 6
+    asked = Trial(saved_graph, replace(SETTINGS, query_positives=3), 1)
+    assert asked.family in families
 
 
 def test_a_worker_keeps_to_its_cores_and_leaves_interrupts_to_its_parent(

@@ -68,13 +68,18 @@ class Entry:
     preset: str | None = None
     """What the preset `default` stands for with this method."""
 
+    shares_trainings: bool = False
+    """Whether cells of a trial that differ in their shots share a training, in one process."""
+
 
 METHODS = {
     "lp": Entry("LP", "metatne.baselines.propagation", "LabelPropagation"),
     "line": Entry("LINE", "metatne.baselines.line", "LINE"),
     "node2vec": Entry("Node2vec", "metatne.baselines.node2vec", "Node2vec"),
-    "planetoid": Entry("Planetoid", "metatne.baselines.planetoid", "Planetoid"),
-    "gcn": Entry("GCN", "metatne.baselines.gcn", "GCN"),
+    "planetoid": Entry(
+        "Planetoid", "metatne.baselines.planetoid", "Planetoid", shares_trainings=True
+    ),
+    "gcn": Entry("GCN", "metatne.baselines.gcn", "GCN", shares_trainings=True),
     "metagnn": Entry("Meta-GNN", "metatne.baselines.metagnn", "MetaGNN"),
     "metatne": Entry("MetaTNE", "metatne.estimator", "MetaTNE", has_presets=True),
     "metatne-paper": Entry(

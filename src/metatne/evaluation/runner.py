@@ -7,10 +7,12 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -18,6 +20,7 @@ from typing import Any, Protocol, runtime_checkable
 from metatne.config import hash_settings
 from metatne.device import one_thread
 from metatne.errors import MAX_SHOWN, InputError, MetaTNEError, RunError
+from metatne.evaluation.methods import check_method
 from metatne.evaluation.protocol import (
     LastFit,
     TrialResult,
@@ -44,6 +47,14 @@ class Trial:
     settings: TrialSettings
     number: int
     data_dir: Path | None = None
+
+    @property
+    def family(self) -> str:
+        """The same for trials that share a fit or a training if one process runs them in turn."""
+        alike = replace(self.settings, query_positives=None, query_negatives=None)
+        if check_method(alike.method).shares_trainings:
+            alike = replace(alike, positives=1, negatives=1)
+        return repr(replace(self, settings=alike))
 
 
 Row = dict[str, Any]
@@ -162,19 +173,47 @@ def run_one(trial: Trial) -> Outcome:
         return error
 
 
+Places = deque[int]
+"""Of trials in the list of all."""
+
+
+def _families(trials: dict[int, Trial]) -> deque[Places]:
+    """Trials of a family together; else in the order given."""
+    families: dict[str, Places] = {}
+    for place, trial in trials.items():
+        families.setdefault(trial.family, deque()).append(place)
+    return deque(families.values())
+
+
 def _in_processes(trials: dict[int, Trial], jobs: int) -> Iterator[tuple[int, Outcome]]:
+    """Every worker takes a family at a time, so that it can use again what it has fitted."""
     others = set(multiprocessing.active_children())
-    workers = min(jobs, len(trials))
-    with ProcessPoolExecutor(
-        workers,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_prepare_worker,
-        initargs=(max(1, num_threads() // workers),),
-    ) as pool:
-        futures = {pool.submit(run_one, trial): place for place, trial in trials.items()}
+    families = _families(trials)
+    workers = min(jobs, len(families))
+    running: dict[Future[Outcome], tuple[int, ProcessPoolExecutor, Places]] = {}
+
+    def give(pool: ProcessPoolExecutor, family: Places) -> None:
+        family = family or (families.popleft() if families else family)
+        if family:
+            place = family.popleft()
+            running[pool.submit(run_one, trials[place])] = place, pool, family
+
+    with ExitStack() as pools:
         try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
+            for _ in range(workers):
+                pool = ProcessPoolExecutor(
+                    1,
+                    mp_context=multiprocessing.get_context("spawn"),
+                    initializer=_prepare_worker,
+                    initargs=(max(1, num_threads() // workers),),
+                )
+                give(pools.enter_context(pool), deque())
+            while running:
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    place, pool, family = running.pop(future)
+                    result = future.result()
+                    give(pool, family)
+                    yield place, result
         except BaseException:
             # Ctrl-C, or a fault of ours: unstopped, workers would end what is queued.
             for worker in set(multiprocessing.active_children()) - others:
