@@ -45,7 +45,7 @@ HeadPart = Literal[
     "columns",
     "level",
 ]
-"""What the head `evidence` is made of: blocks of its kernel, and parts of its prior."""
+"""What the head `evidence` is made of: blocks of its kernel, their mixture, parts of its prior."""
 
 SettingsKind = TypeVar("SettingsKind", bound=Settings)
 

@@ -125,7 +125,10 @@ def test_bad_trials(text: str) -> None:
     [
         (["--trials", "5-1"], "--trials: expected numbers from 1 up, in order, found '5-1'"),
         (["--method", "magic"], "v5, found 'magic'"),
-        (["--preset", "papr"], "preset: expected one of default, short, brief, paper, found 'papr'"),
+        (
+            ["--preset", "papr"],
+            "preset: expected one of default, short, brief, paper, found 'papr'",
+        ),
         (["--set", "dimm=3"], "there is no setting 'dimm'; did you mean 'dim'?"),
         (["--set", "seed=3"], "a trial's number is its seed"),
         (["--jobs", "0"], "Input should be greater than or equal to 1"),

@@ -92,7 +92,10 @@ def test_the_same_seed_gives_the_same_model(run: Run, town: Town) -> None:
         (["--set", "dim"], "--set: expected key=value, found 'dim'"),
         (["--set", "num_heads=3"], "attention_dim (256) must be a multiple of num_heads (3)"),
         (["--seed", "-1"], "seed: expected greater than or equal to 0, found -1"),
-        (["--preset", "papr"], "preset: expected one of default, short, paper, found 'papr'"),
+        (
+            ["--preset", "papr"],
+            "preset: expected one of default, short, brief, paper, found 'papr'",
+        ),
         (["--config", "missing.toml"], "missing.toml: no such file"),
         (["--config", "."], "--config: expected a TOML file, found the directory ."),
         (["--config", "broken.toml"], "broken.toml: not a TOML file"),

@@ -11,11 +11,11 @@ import torch
 from jaxtyping import Float64
 from scipy.optimize import minimize
 
-from metatne.config import Config
+from metatne.config import Config, HeadPart
 from metatne.estimator import MetaTNE
 from metatne.evidence.adaptation import adapt
 from metatne.evidence.calibration import FORGONE, Scored, best_threshold, calibrate
-from metatne.evidence.description import describe, nobody
+from metatne.evidence.description import NO_LABEL, OTHERS, OWN, describe, nobody
 from metatne.evidence.fitting import _still_annotated, fit_evidence
 from metatne.evidence.head import NOTHING, Encoded, EvidenceHead
 from metatne.evidence.learning import make_episodes
@@ -27,7 +27,7 @@ from metatne.graph.raw import HOLDS
 from metatne.graph.store import Graph
 from metatne.metrics import f1, roc_auc
 from metatne.sampling.splits import LabelSplit
-from metatne.sampling.tasks import TaskSampler, TaskShape
+from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape
 from metatne.seeding import numpy_generator
 
 SPLIT = LabelSplit(np.arange(12), np.arange(12, 16), np.arange(16, 20))
@@ -139,6 +139,27 @@ def test_nodes_and_tasks_are_scored_alike(graph: Graph, model: EvidenceModel) ->
         )
 
 
+def test_the_same_with_nodes_that_nobody_annotated(graph: Graph) -> None:
+    """Whose own labels say nothing, while those of the supports are seen."""
+    some = np.arange(graph.num_nodes) % 2 == 1
+    partly = graph.with_labels(graph.labels.forget(SPLIT.known, some))
+    model = fit_evidence(partly, SPLIT, Config(**SETTINGS | {"head_steps": 20}))[0]
+    assert model.unannotated.encoding.with_own_labels
+    nodes = np.arange(100)[None]
+    rows = model.unannotated.encoding(model.description, nodes, nobody(1)).rows
+    for own in rows[: len(OWN)]:
+        assert not own[0, some[:100]].any()
+        assert own[0, ~some[:100]].any(dim=1).all()
+    positives, negatives, queries = np.arange(0, 10, 2), np.arange(10, 26, 2), np.arange(31, 61, 2)
+    tasks = Tasks(
+        np.array([0]), positives[None], negatives[None], queries[None], np.zeros((1, 15), bool)
+    )
+    found = model.score_nodes(positives, [negatives], queries, prior=5 / 13)
+    np.testing.assert_allclose(
+        (found.evidence - found.threshold)[0], model.score_tasks(tasks)[0], rtol=1e-3, atol=1e-3
+    )
+
+
 def test_the_error_is_that_of_leaving_supports_out(graph: Graph, model: EvidenceModel) -> None:
     positives, negatives = np.arange(4), np.arange(10, 15)
     candidates = np.arange(20, 40)
@@ -208,22 +229,52 @@ def test_shards_and_kept_vectors_change_no_bit(
 
 def test_models_of_before_blocks_were_mixed_load(model: EvidenceModel) -> None:
     """With the degree and the mixture at nothing, which is how they were: not there."""
-    tensors = to_tensors(model)
-    last = {name: len(tensors[f"{name}.scales"]) - 1 for name in ("annotated", "unannotated")}
-    for name, place in last.items():
-        tensors[f"{name}.head.mixing"].zero_()
-        tensors[f"{name}.head.log_weights"][place] = NOTHING
+    tensors = {name: tensor.clone() for name, tensor in to_tensors(model).items()}
+    name, place = "annotated", len(model.annotated.encoding.blocks) - 1
+    tensors[f"{name}.head.mixing"].zero_()
+    tensors[f"{name}.head.log_weights"][place] = NOTHING
     today = from_tensors(tensors, model.label_names)
-    for name, place in last.items():
-        del tensors[f"{name}.head.mixing"], tensors[f"{name}.mean.{place}"]
-        for part in ("scales", "head.log_weights"):
-            tensors[f"{name}.{part}"] = tensors[f"{name}.{part}"][:place]
-    before = from_tensors(tensors, model.label_names)
+    before = dict(tensors)
+    del before[f"{name}.head.mixing"], before[f"{name}.mean.{place}"]
+    for part in ("scales", "head.log_weights"):
+        before[f"{name}.{part}"] = before[f"{name}.{part}"][:place]
+    # The other expert had no blocks of own labels, which come first.
+    name, own = "unannotated", len(OWN)
+    for number in range(place - own):
+        before[f"{name}.mean.{number}"] = before[f"{name}.mean.{number + own}"]
+    for part in ("scales", "head.log_weights"):
+        before[f"{name}.{part}"] = before[f"{name}.{part}"][own:place]
+    del before[f"{name}.head.mixing"]
+    loaded = from_tensors(before, model.label_names)
+    assert not loaded.unannotated.encoding.with_own_labels
+    assert len(loaded.unannotated.encoding.blocks) == len(OTHERS)
+    assert not loaded.unannotated.head.mixing.any()
     question = np.arange(5), [np.arange(10, 18)], np.arange(100, 200)
     for ours, theirs in zip(
-        today.score_nodes(*question), before.score_nodes(*question), strict=True
+        today.score_nodes(*question), loaded.score_nodes(*question), strict=True
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+@pytest.mark.parametrize("part", ["by_trait", "by_column"])
+def test_a_head_of_another_size_is_refused(model: EvidenceModel, part: str) -> None:
+    tensors = to_tensors(model)
+    tensors[f"unannotated.head.{part}"] = tensors[f"unannotated.head.{part}"][1:]
+    with pytest.raises(ValueError, match=f"{part}: expected"):
+        from_tensors(tensors, model.label_names)
+
+
+def test_one_vector_a_node_says_what_the_products_say(graph: Graph, model: EvidenceModel) -> None:
+    nodes = np.arange(40).reshape(2, 20)
+    for expert in (model.annotated, model.unannotated):
+        encoded = expert.encoding(model.description, nodes, np.array([3, NO_LABEL]))
+        with torch.no_grad():
+            plain = expert.head.kernel(encoded.products(6))
+            np.testing.assert_allclose(encoded.kernel(expert.head, 6), plain, atol=1e-4)
+            weighted = zip(encoded.rows, encoded.weighted(expert.head), strict=True)
+            by_block = sum(rows @ others[:, :6].mT for rows, others in weighted)
+            bias = expert.head.log_bias.exp()
+            np.testing.assert_allclose(by_block + bias, plain, atol=1e-4)
 
 
 def test_saved_and_loaded_to_the_bit(model: EvidenceModel) -> None:
@@ -307,6 +358,16 @@ def test_one_example_of_a_sign_says_nothing_of_its_error(model: EvidenceModel) -
     assert np.isfinite(found.evidence).all()
 
 
+@pytest.mark.parametrize("part", ["degree", "mixture"])
+def test_the_degree_and_the_mixture_can_be_left_out(graph: Graph, part: HeadPart) -> None:
+    config = Config(**SETTINGS | {"head_without": (part,), "head_steps": 5})
+    head = fit_evidence(graph, SPLIT, config)[0].annotated.head
+    is_degree = part == "degree"
+    assert (head.log_weights[-1] < -40) == is_degree
+    assert (head.by_trait[2:4] == 0).all() == is_degree
+    assert (head.mixing == 0).all() != is_degree
+
+
 def test_parts_that_are_left_out_say_nothing(graph: Graph) -> None:
     config = Config(**SETTINGS | {"head_without": ("own labels", "level"), "head_steps": 5})
     expert = fit_evidence(graph, SPLIT, config)[0].annotated
@@ -362,6 +423,10 @@ def test_nodes_known_by_what_they_hold_do_not_tell_on_themselves(graph: Graph) -
         assert (held[drawn.holders(label)].sum(axis=1) > 1).all()
     for label in SPLIT.validation.tolist():
         assert held[drawn.holders(label)].any(axis=1).all()
+    # One that holds nothing but its task's label looks as a holder of a novel one does.
+    node, label = next(zip(*np.nonzero(held & (held.sum(axis=1) == 1)[:, None]), strict=True))
+    told_of = description.annotated(np.array([[node], [node]]), np.array([label, NO_LABEL]))
+    np.testing.assert_array_equal(told_of, [[False], [True]])
     fit_evidence(told, SPLIT, Config(**SETTINGS))
 
 
@@ -382,6 +447,7 @@ def test_nodes_that_hold_one_label_each(graph: Graph) -> None:
     trained = model.trained_.scorer
     assert isinstance(trained, EvidenceModel)
     assert trained.annotated is trained.unannotated
+    assert not trained.annotated.encoding.with_own_labels  # nobody learned what those say
     assert 0 <= model.history_["auc"].iloc[-1] <= 1
     again = from_tensors(to_tensors(trained), trained.label_names)
     assert again.annotated is again.unannotated

@@ -14,13 +14,14 @@ from torch.nn import functional
 from torch_geometric.nn import GCNConv
 
 from metatne.baselines.base import Baseline
+from metatne.baselines.embedding import Vectors
 from metatne.baselines.gcn_layers import (
     ConvolutionSettings,
     node_features,
     normalised_adjacency,
 )
 from metatne.baselines.logistic import score_by_logistic_regression
-from metatne.baselines.looks import Vectors, best_look
+from metatne.baselines.looks import best_look
 from metatne.graph.raw import HOLDS, UNKNOWN
 from metatne.graph.store import Graph
 from metatne.sampling.splits import LabelSplit

@@ -7,20 +7,16 @@ look is the best. So cells of a table that differ in their shots share the train
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
-from jaxtyping import Float32
-
 from metatne.baselines.base import Baseline
+from metatne.baselines.embedding import Vectors
 from metatne.baselines.logistic import score_by_logistic_regression
-from metatne.baselines.tuning import Best
+from metatne.baselines.tuning import validation_auc
 from metatne.graph.store import Graph
 from metatne.sampling.splits import LabelSplit
 
 Choice = TypeVar("Choice")
-Vectors = Float32[np.ndarray, "node dim"]
 
 MAX_KEPT_BYTES = 1 << 30
 """Of one method's looks; of graphs with more, nothing is kept."""
@@ -42,21 +38,22 @@ def best_look(
 ) -> tuple[Choice, Vectors]:
     """Of all choices and looks of the method's trainings, the one that validation tasks prefer."""
     tasks = method.draw_validation_tasks(graph, split)
-    best: Best[tuple[Choice, Vectors]] = Best()
-    for look in _last_looks(_key(method, graph, split), train):
+
+    def score(look: tuple[Choice, Vectors]) -> float:
         scores = score_by_logistic_regression(look[1], tasks, strength=strength)
-        best.look(scores, tasks, partial(_itself, look))
-    return best.found[1]
+        return validation_auc(scores, tasks)
 
-
-def _itself(look: tuple[Choice, Vectors]) -> tuple[Choice, Vectors]:
-    return look
+    return max(last_looks(_key(method, graph, split), train), key=score)
 
 
 class LastLooks:
     """The looks of the last trainings, for whoever comes next with the same key."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Let go of them."""
         self._key: Key | None = None
         self._looks: list[tuple[Any, Vectors]] = []
 
@@ -67,9 +64,10 @@ class LastLooks:
         if self._key == key:
             yield from self._looks
             return
-        self._key, self._looks = None, []  # before the next ones take memory
+        self.forget()  # before the next ones take memory
         looks, size = [], 0
         for look in train():
+            look[1].flags.writeable = False  # it is lent to whoever comes next as well
             size += look[1].nbytes
             looks.append(look)
             if size > MAX_KEPT_BYTES:
@@ -79,7 +77,7 @@ class LastLooks:
             self._key, self._looks = key, looks
 
 
-_last_looks = LastLooks()
+last_looks = LastLooks()
 """Of this process, whose trials follow each other."""
 
 

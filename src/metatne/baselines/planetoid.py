@@ -13,8 +13,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from metatne.baselines.base import Baseline, BaselineSettings
+from metatne.baselines.embedding import Vectors
 from metatne.baselines.logistic import score_by_logistic_regression
-from metatne.baselines.looks import Vectors, best_look
+from metatne.baselines.looks import best_look
 from metatne.baselines.node2vec import Node2vec
 from metatne.baselines.walks import NO_NODE, biased_walks
 from metatne.compiled import compiled

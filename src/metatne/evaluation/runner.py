@@ -29,6 +29,7 @@ from metatne.evaluation.protocol import (
     run_trial,
 )
 from metatne.evaluation.results import ResultsFile, trial_key
+from metatne.evidence.head import VERSION
 from metatne.graph.datasets import open_graph
 from metatne.graph.store import Graph
 from metatne.parallel import num_threads
@@ -240,9 +241,11 @@ def _row_key(trial: Trial) -> Row:
 
 
 def config_hash(graph: Graph, settings: TrialSettings, trial: int) -> str:
-    """Names all that a row's other fields do not say: settings, label 0, the very graph."""
-    method = new_trial_method(settings, graph.name, trial)
-    text = f"{hash_settings(method.get_params())}/{settings.draws_label_zero}/{graph.fingerprint}"
+    """Names all that a row's other fields do not say: settings, label 0, graph, kind of head."""
+    params = new_trial_method(settings, graph.name, trial).get_params()
+    text = f"{hash_settings(params)}/{settings.draws_label_zero}/{graph.fingerprint}"
+    if params.get("head") == "evidence":
+        text += f"/head {VERSION}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -45,7 +45,7 @@ class Linear(NamedTuple):
 
     def of_block(self, encoding: Encoding, number: int) -> Float32[np.ndarray, "_ way"]:
         """The weights of one block's columns."""
-        sizes = [encoding.num_traits, *(len(mean) for mean in encoding.means)]
+        sizes = [len(encoding.traits), *(len(mean) for mean in encoding.means)]
         start = sum(sizes[: number + 1])
         return self.by_column[start : start + sizes[number + 1]]
 
@@ -104,7 +104,7 @@ def adapt(
     encoded = expert.encoding(description, supports[None], nobody(1))
     head = expert.head
     with torch.no_grad():
-        kernel = head.kernel(encoded.products(len(supports)))[0]
+        kernel = encoded.kernel(head, len(supports))[0]
         prior = head.prior(encoded.traits, encoded.for_prior(expert.encoding.of_prior))[0]
         alphas = torch.zeros(len(supports), len(ways))
         constants = np.zeros(len(ways))

@@ -7,6 +7,7 @@ goes before rows are brought to length 1, since a row's length would give it awa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -101,6 +102,11 @@ OTHERS = (
 )
 
 
+def mixed_places(blocks: Sequence[Block]) -> tuple[int, ...]:
+    """Where the mixed ones are."""
+    return tuple(place for place, block in enumerate(blocks) if block.is_mixed)
+
+
 @dataclass(frozen=True)
 class Description:
     """Tables with a row a node; those of labels have a column for each of `columns`."""
@@ -132,6 +138,9 @@ class Description:
     rarity: Float32[np.ndarray, " column"]
     """What a held label counts: the inverse root of the share of nodes that hold it."""
 
+    is_known_by_holding: bool
+    """Whether a node counts as annotated only if it holds something."""
+
     @property
     def num_nodes(self) -> int:
         """Of the graph."""
@@ -157,12 +166,18 @@ class Description:
         kept[own, 0, masked[own]] = 0
         return kept
 
+    def annotated(self, nodes: Nodes, masked: Masked) -> Bool[np.ndarray, "task token"]:
+        """Whether anything is known of the nodes' labels besides their task's own."""
+        states = self.states[nodes]
+        tells = states == HOLDS if self.is_known_by_holding else states != UNKNOWN
+        told: Bool[np.ndarray, "task token"] = (tells & (self.unmasked(masked) > 0)).any(axis=2)
+        return told
+
     def traits(self, nodes: Nodes, masked: Masked) -> Float32[np.ndarray, "task token trait"]:
         """A few numbers that say how likely a node is to hold any label at all (`TRAITS`)."""
         kept = self.unmasked(masked)
-        states = self.states[nodes]
-        held = ((states == HOLDS) * kept).sum(axis=2)
-        is_annotated = (states != UNKNOWN).any(axis=2)
+        held = ((self.states[nodes] == HOLDS) * kept).sum(axis=2)
+        is_annotated = self.annotated(nodes, masked)
         width = np.sqrt(max(len(self.columns), 1))
         degree = self.degree[nodes]
         traits = (
@@ -192,15 +207,17 @@ class Description:
         return np.asarray(table[nodes])
 
 
-TRAITS = (
-    "holds no known label",
-    "number of known labels",
-    "degree",
-    "degree, squared",
-    "labels around",
-    "labels expected",
-    "share of neighbours whose labels are known",
+TRAITS: tuple[tuple[str, HeadPart], ...] = (
+    ("holds no known label", "own labels"),
+    ("number of known labels", "own labels"),
+    ("degree", "degree"),
+    ("degree, squared", "degree"),
+    ("labels around", "labels around"),
+    ("labels expected", "expected labels"),
+    ("share of neighbours whose labels are known", "labels around"),
 )
+"""Each with the part of the head that it goes with."""
+
 OWN_TRAITS = 2
 """How many of the first traits need the node's own labels."""
 
@@ -249,6 +266,7 @@ def describe(
         around_known=around_known[:, 0],
         share=share.astype(np.float32),
         rarity=rarity,
+        is_known_by_holding=graph.labels.is_known_by_holding,
     )
 
 

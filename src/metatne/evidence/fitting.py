@@ -161,12 +161,14 @@ def _lessons(graph: Graph, split: LabelSplit, full: Description, config: Config)
         validation = blind._replace(labels=split.validation, asked=split.asked)
     elif not validation.has_tasks(shape):
         validation = blind._replace(labels=split.validation)
-    # Supports may show their own labels where those of the nodes asked about are hidden for sure.
-    is_hidden = training is hiding and validation.asked is not None
+    seen = _Source(full, _still_annotated(graph.labels, full), split.known, None)
+    has_both = seen.has_tasks(shape)
+    # Supports may show their own labels where those of the nodes asked about are hidden for sure:
+    # in all tasks, and in use, where annotated nodes have an expert of their own.
+    is_hidden = has_both and training is hiding and validation.asked is not None
     encoding = Encoding.of(full, with_own_labels=is_hidden, asks_annotated=False, seed=config.seed)
     lessons = [_Lesson(encoding, training, validation)]
-    seen = _Source(full, _still_annotated(graph.labels, full), split.known, None)
-    if seen.has_tasks(shape):
+    if has_both:
         encoding = Encoding.of(full, with_own_labels=True, asks_annotated=True, seed=config.seed)
         nothing = split.validation[:0]
         validated = nothing if split.asked is not None else split.validation

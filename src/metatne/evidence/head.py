@@ -45,6 +45,7 @@ from metatne.evidence.description import (
     Description,
     Masked,
     Nodes,
+    mixed_places,
     nobody,
 )
 from metatne.evidence.speaking import find_speaking
@@ -53,6 +54,9 @@ from metatne.seeding import numpy_generator
 NODES_FOR_MEANS = 20_000
 NOTHING = -50.0
 """The logarithm of the weight of a block that is left out."""
+
+VERSION = 2
+"""Of what is learned and how: part of what names a result. 1 had neither degree nor mixture."""
 
 FIRST_MIXING = 0.1
 """c of all mixed blocks before anything is learned."""
@@ -72,6 +76,7 @@ class Encoding:
         self.means, self.scales = means, scales
         self.with_own_labels, self.asks_annotated = with_own_labels, asks_annotated
         self.blocks: tuple[Block, ...] = (OWN if with_own_labels else ()) + OTHERS
+        self.mixed = mixed_places(self.blocks)
 
     @classmethod
     def of(
@@ -96,13 +101,14 @@ class Encoding:
     def __call__(self, description: Description, nodes: Nodes, masked: Masked) -> Encoded:
         """The nodes of some tasks, each task without its own label."""
         kept = description.unmasked(masked)
+        is_annotated = description.annotated(nodes, masked)[..., None]
         rows = []
         for block, mean, scale in zip(self.blocks, self.means, self.scales, strict=True):
             vectors = (description.block(block, nodes, masked) - mean) * np.float32(scale)
             if block.is_of_labels:
                 vectors *= kept
             if block in OWN:  # what nobody has looked at says nothing
-                vectors *= description.is_annotated[nodes][..., None]
+                vectors *= is_annotated
             rows.append(torch.from_numpy(vectors.astype(np.float32)))
         traits = description.traits(nodes, masked)
         if not self.asks_annotated:
@@ -110,14 +116,9 @@ class Encoding:
         return Encoded(rows, torch.from_numpy(np.ascontiguousarray(traits)), self.mixed)
 
     @property
-    def num_traits(self) -> int:
-        """Of a node."""
-        return len(TRAITS) - (0 if self.asks_annotated else OWN_TRAITS)
-
-    @property
-    def mixed(self) -> tuple[int, ...]:
-        """The places of the mixed blocks."""
-        return tuple(place for place, block in enumerate(self.blocks) if block.is_mixed)
+    def traits(self) -> tuple[tuple[str, HeadPart], ...]:
+        """Those that the prior looks at."""
+        return TRAITS if self.asks_annotated else TRAITS[OWN_TRAITS:]
 
     @property
     def of_prior(self) -> list[int]:
@@ -167,25 +168,28 @@ class Encoded(NamedTuple):
         """What stands against each block of another node: products with its rows add up to the
         kernel, but for the bias.
         """
-        weights = head.weights()
-        found = []
-        for block, own in enumerate(self.rows):
-            with_others = set(self.mixed) - {block} if block in self.mixed else ()
-            found.append(
-                weights[block, block] * own
-                + sum(weights[block, other] * self.rows[other] for other in with_others)
-            )
+        weights = head.log_weights.exp()
+        found = [weight * rows for weight, rows in zip(weights, self.rows, strict=True)]
+        mixture = self._mixture(head)
+        for factor, block in zip(head.mixing, self.mixed, strict=True):
+            found[block] = found[block] + factor * mixture
         return found
 
     def vectors(self, head: EvidenceHead) -> Float[Tensor, "task token _"]:
         """One vector a node, whose inner products are the kernel, but for the bias."""
         sizes = head.log_weights.exp().sqrt()
         parts = [size * rows for size, rows in zip(sizes, self.rows, strict=True)]
+        return torch.cat([*parts, self._mixture(head)], dim=-1)
+
+    def kernel(self, head: EvidenceHead, num_supports: int) -> Float[Tensor, "task token support"]:
+        """Closeness of tokens and supports: what the head makes of `products`, at less cost."""
+        vectors = self.vectors(head)
+        return vectors @ vectors[:, :num_supports].mT + head.log_bias.exp()
+
+    def _mixture(self, head: EvidenceHead) -> Float[Tensor, "task token column"]:
+        """m of every node."""
         pairs = zip(head.mixing, self.mixed, strict=True)
-        mixture = [factor * self.rows[block] for factor, block in pairs]
-        if mixture:
-            parts.append(torch.stack(mixture).sum(dim=0))
-        return torch.cat(parts, dim=-1)
+        return torch.stack([factor * self.rows[block] for factor, block in pairs]).sum(dim=0)
 
     def for_prior(self, blocks: list[int]) -> Float[Tensor, "task token column"]:
         """The columns that the prior looks at."""
@@ -203,14 +207,14 @@ class Adapted(NamedTuple):
 
 
 class EvidenceHead(nn.Module):
-    """Block weights, ridge, bias and prior: the numbers that are meta-learned."""
+    """Block weights, mixture, ridge, bias and prior: the numbers that are meta-learned."""
 
     def __init__(
         self,
         num_blocks: int,
         num_traits: int,
         num_prior_columns: int,
-        mixed: Sequence[int] = (),
+        mixed: Sequence[int],
     ) -> None:
         super().__init__()
         self.log_weights = nn.Parameter(torch.full((num_blocks,), -math.log(num_blocks)))
@@ -234,9 +238,7 @@ class EvidenceHead(nn.Module):
         of_columns = torch.cat(
             [torch.full((len(encoding.means[b]),), is_kept[b]) for b in encoding.of_prior]
         )
-        of_traits = torch.ones_like(self.by_trait)
-        if encoding.asks_annotated and "own labels" in parts:
-            of_traits[:OWN_TRAITS] = 0
+        of_traits = torch.tensor([float(part not in parts) for _, part in encoding.traits])
         of_mixing = of_blocks[self._mixed] * ("mixture" not in parts)
         of_level = torch.tensor(float("level" not in parts))
         with torch.no_grad():
@@ -337,4 +339,4 @@ def new_head(encoding: Encoding, description: Description) -> EvidenceHead:
     """A head of the right size, before it has learned anything."""
     encoded = encoding(description, np.zeros((1, 1), dtype=np.int64), nobody(1))
     width = encoded.for_prior(encoding.of_prior).shape[-1]
-    return EvidenceHead(len(encoding.blocks), encoding.num_traits, width, encoding.mixed)
+    return EvidenceHead(len(encoding.blocks), len(encoding.traits), width, encoding.mixed)

@@ -1,7 +1,7 @@
 """A trained evidence model: descriptions of all nodes, two experts, and how to read their scores.
 
-One expert looks at a node's own labels; the other, for nodes that nobody has annotated, does not,
-and has learned on nodes whose labels were hidden from it.
+One expert looks at a node's own labels; the other, for nodes that nobody has annotated, has learned
+on nodes whose labels were hidden from it, and looks at those of the supports alone.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Reasons(NamedTuple):
     """That the node is one to hold labels at all, and the level that all nodes have in common."""
 
     by_support: Float64[np.ndarray, "support block"]
-    """What each example adds, by block."""
+    """What each example adds, by block of the node: a mixed one against all mixed ones of it."""
 
 
 def explain(
@@ -52,7 +52,7 @@ def explain(
     )
     head, size = expert.head, len(supports)
     with torch.no_grad():
-        kernel = head.kernel(encoded.products(size))
+        kernel = encoded.kernel(head, size)
         before = head.prior(encoded.traits, encoded.for_prior(expert.encoding.of_prior))
         adapted = head.adapt(kernel[:, :size], before[:, :size], len(positives))
         alpha = adapted.alpha[0]
@@ -98,7 +98,7 @@ def relate(
     weights = np.zeros(len(model.label_names))
     for number, gap in model.label_gaps.items():
         of_block = linear.of_block(expert.encoding, number)[:, 0].astype(np.float64)
-        if expert.encoding.blocks[number] == OWN[0]:
+        if expert.encoding.blocks[number] == OWN[0] and expert.encoding.asks_annotated:
             of_block = of_block - _prior_of_own_labels(expert)  # the same for any novel label
         weights += of_block * gap
     return expert.calibration.slope(len(positives), len(negatives)) * weights

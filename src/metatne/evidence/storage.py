@@ -10,7 +10,14 @@ from torch import Tensor
 
 from metatne.evidence.adaptation import Expert
 from metatne.evidence.calibration import Calibration
-from metatne.evidence.description import NUM_HOPS, OTHERS, OWN, TRAITS, Description
+from metatne.evidence.description import (
+    NUM_HOPS,
+    OTHERS,
+    OWN,
+    TRAITS,
+    Description,
+    mixed_places,
+)
 from metatne.evidence.head import NOTHING, Encoding, EvidenceHead
 from metatne.evidence.model import EvidenceModel
 
@@ -29,6 +36,7 @@ def to_tensors(model: EvidenceModel) -> Tensors:
         f"description.{name}": torch.from_numpy(getattr(description, name))
         for name in (*SINGLE, "columns", "states")
     }
+    tensors["description.is_known_by_holding"] = torch.tensor(description.is_known_by_holding)
     tensors["typical_share"] = torch.tensor(model.typical_share, dtype=torch.float64)
     experts = {"unannotated": model.unannotated}
     if model.annotated is not model.unannotated:
@@ -43,6 +51,7 @@ def from_tensors(tensors: Tensors, label_names: Sequence[str]) -> EvidenceModel:
     description = Description(
         **{name: _numpy(tensors[f"description.{name}"].float()) for name in HALF + SINGLE},
         **{name: _numpy(tensors[f"description.{name}"]) for name in ("columns", "states")},
+        is_known_by_holding=bool(tensors.get("description.is_known_by_holding", False)),
     )
     _check_sizes(description)
     if len(label_names) != description.states.shape[1]:
@@ -112,6 +121,7 @@ def _to_expert(tensors: Tensors) -> Expert:
         with_own_labels=len(scales) == len(OWN + OTHERS),
         asks_annotated=len(weights["by_trait"]) == len(TRAITS),
     )
+    _check_head(encoding, weights)
     head = EvidenceHead(
         len(weights["log_weights"]),
         len(weights["by_trait"]),
@@ -131,13 +141,29 @@ def _to_expert(tensors: Tensors) -> Expert:
     return Expert(encoding, head.eval(), calibration)
 
 
+def _check_head(encoding: Encoding, weights: Tensors) -> None:
+    """Refuse numbers of weights that no head has."""
+    if encoding.asks_annotated and not encoding.with_own_labels:
+        raise ValueError("the head looks at own labels that it has no blocks of")
+    expected = {
+        "by_trait": len(encoding.traits),
+        "by_column": sum(len(encoding.means[block]) for block in encoding.of_prior),
+    }
+    for name, size in expected.items():
+        if len(weights[name]) != size:
+            raise ValueError(f"{name}: expected {size} numbers, found {len(weights[name])}")
+
+
 def _as_today(tensors: Tensors) -> Tensors:
-    """An expert of before blocks were mixed and the degree was one: both count for nothing."""
+    """An expert of before blocks were mixed and the degree was one: both count for nothing.
+
+    It scores as it did but where an example is not annotated, whose own labels now say nothing.
+    """
     if "head.mixing" in tensors:
         return tensors
     scales, weights = tensors["scales"], tensors["head.log_weights"]
     has_own_labels = len(scales) == len(OWN + OTHERS) - 1
-    mixed = sum(block.is_mixed for block in (OWN if has_own_labels else ()) + OTHERS)
+    mixed = len(mixed_places((OWN if has_own_labels else ()) + OTHERS))
     return tensors | {
         f"mean.{len(scales)}": torch.zeros(1),
         "scales": torch.cat((scales, scales.new_zeros(1))),

@@ -17,7 +17,7 @@ class NodeVectors:
 
     def __init__(self, encoding: Encoding, description: Description) -> None:
         self.encoding, self.description = encoding, description
-        width = encoding.num_traits + sum(len(mean) for mean in encoding.means)
+        width = len(encoding.traits) + sum(len(mean) for mean in encoding.means)
         num_nodes = description.num_nodes
         self._kept: Float32[np.ndarray, "node column"] | None = None
         if num_nodes * width * 4 <= KEPT_BYTES:

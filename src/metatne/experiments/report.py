@@ -69,7 +69,8 @@ def write_report(rows_by_study: dict[str, list[Row]]) -> str:
         "mean over its 50 trials. Which trials are averaged matters: methods with fewer trials "
         "than others compare only on the trials that they share, which is what *difference* "
         "does. Seconds are of a trial; embeddings that trials share (LINE, Node2vec, the features "
-        "of GCN and Meta-GNN, NetMF in the ridge) are made in the first one alone.\n",
+        "of GCN and Meta-GNN, NetMF in the ridge) are made in the first one alone, and so are "
+        "trainings that the cells of a trial share (GCN's and Planetoid's, mostly at 10/20).\n",
     ]
     for name, study in STUDIES.items():
         if rows := rows_by_study.get(name):

@@ -8,7 +8,14 @@ from typing import Self
 
 from metatne.config import Config
 from metatne.errors import OutOfMemoryError
-from metatne.evidence.description import NUM_HOPS, OTHERS, OWN, STRUCTURE_DIM, num_columns
+from metatne.evidence.description import (
+    NUM_HOPS,
+    OTHERS,
+    OWN,
+    STRUCTURE_DIM,
+    mixed_places,
+    num_columns,
+)
 from metatne.evidence.head import block_pairs
 from metatne.free_memory import available_memory, format_bytes
 from metatne.graph.store import Graph
@@ -88,8 +95,8 @@ def evidence_bytes(size: GraphSize, config: Config) -> int:
     supports = config.positives + config.negatives
     # Tasks of known labels and of validation labels: products of blocks, the prior's columns.
     blocks = OWN + OTHERS
-    mixed = [place for place, block in enumerate(blocks) if block.is_mixed]
-    of_node = supports * len(block_pairs(len(blocks), mixed)) + STRUCTURE_DIM + columns
+    num_pairs = len(block_pairs(len(blocks), mixed_places(blocks)))
+    of_node = supports * num_pairs + STRUCTURE_DIM + columns
     tasks = 2 * config.head_tasks * 2 * supports * of_node * _FLOAT
     return graph + _NODE_BYTES * size.num_nodes + max(start, tables + tasks)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from metatne.config import make_config
 from metatne.evaluation.results import ResultsFile
+from metatne.evidence.head import VERSION
 from metatne.experiments.beyond.growth import growth
 from metatne.experiments.beyond.labelling import labelling
 from metatne.experiments.beyond.parts import parts
@@ -70,7 +71,7 @@ def run_study(
     The `settings` are of MetaTNE, where they are not the default's.
     """
     done = {tuple(row[key] for key in KEY): row for row in results.rows()}
-    described = json.dumps(make_config(settings).model_dump(), sort_keys=True)
+    described = json.dumps(make_config(settings).model_dump() | {"head version": VERSION})
     config_hash = hashlib.sha256(described.encode()).hexdigest()[:16]
     for number in trials:
         key = (name, Path(reference).name, number, config_hash)

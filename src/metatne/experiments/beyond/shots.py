@@ -14,7 +14,7 @@ from metatne.sampling.tasks import usable_labels
 
 SHOTS = (5, 10, 20, 50, 100, 200, 500, 1_000)
 WALKS = 10
-SMALL_GRAPH, WALKS_OF_PLANETOID = 20_000, 80
+SMALL_GRAPH = 20_000
 """Up to so many nodes Planetoid starts from all the walks that it has by default, else from those
 of Node2vec here: an hour of a core less on `debian`."""
 
@@ -25,12 +25,12 @@ FEWEST_LABELS = 2
 def shots(trial: Trial) -> Lines:
     """K+ from 5 to 1,000, K- twice that; every method is trained once, at 10 and 20."""
     plain = {"p_choices": (1.0,), "q_choices": (1.0,), "walks_per_node": WALKS}
-    walks = WALKS_OF_PLANETOID if trial.graph.num_nodes <= SMALL_GRAPH else WALKS
-    planetoid = Planetoid(batch_choices=(1024,), rate_choices=(0.003,), first_walks=walks)
+    fewer = {} if trial.graph.num_nodes <= SMALL_GRAPH else {"first_walks": WALKS}
+    planetoid = Planetoid(batch_choices=(1024,), rate_choices=(0.003,), **fewer)
     others: dict[str, Baseline] = {
         "LINE": LINE(),
         f"Node2vec ({WALKS} walks)": Node2vec(**plain),
-        "Planetoid" if walks == WALKS_OF_PLANETOID else f"Planetoid ({walks} walks)": planetoid,
+        f"Planetoid ({WALKS} walks)" if fewer else "Planetoid": planetoid,
     }
     with one_thread():
         for method in others.values():
