@@ -81,7 +81,7 @@ class Quality:
         best = max(self.controls, key=lambda control: ERRORS_AHEAD * control.error - control.gain)
         measured = (
             f"AUC {best.auc + best.gain:.3f}, {best.name} {best.auc:.3f}, on {best.num_tasks} "
-            f"tasks of {self.num_labels} labels that it had not seen"
+            f"tasks of {self.num_labels} label{'s' * (self.num_labels != 1)} that it had not seen"
         )
         if all(control.name != PAGERANK for control in self.controls):
             measured += f"; {PAGERANK} was not tried, it takes too long on a graph of this size"

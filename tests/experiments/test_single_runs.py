@@ -48,7 +48,12 @@ def test_what_was_run_is_shown(tmp_path: Path) -> None:
     assert "](plots/visual-ppi.svg)" in page
 
 
-def test_a_file_that_is_something_else_is_named(tmp_path: Path) -> None:
-    (tmp_path / "datasets.json").write_text("[]")
-    with pytest.raises(InputError, match=r"datasets\.json: expected what `metatne reproduce`"):
+@pytest.mark.parametrize("name", ["datasets.json", "search-ppi.json"])
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "[1]", "{", "{}", '{"datasets": 5, "found": []}', '{"datasets": [{"nodes": "x"}]}', "5"],
+)
+def test_a_file_that_is_something_else_is_named(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=rf"{name}: expected what `metatne reproduce`"):
         write_single_runs(tmp_path, tmp_path, tmp_path)

@@ -51,12 +51,13 @@ def report(
     check_new_file("--out", out)
     found = {name: ResultsFile(results / f"{name}.jsonl").rows() for name in STUDIES}
     further = results_file(results).rows()
-    if not any(found.values()) and not further:
+    once = write_single_runs(results, plots, out.parent)
+    if not any(found.values()) and not further and not once:
         raise InputError(
             f"--results: {results} has no lines of {', '.join(STUDIES)}; {_elsewhere(results)}"
         )
     page = write_report(found) + draw_plots(found, plots, out.parent)
-    page += write_single_runs(results, plots, out.parent)
+    page += once
     page += write_beyond(further, plots, out.parent)
     with new_file(out) as temporary:
         temporary.write_text(page, encoding="utf-8")

@@ -21,18 +21,27 @@ def write_single_runs(results: Path, plots: Path, beside: Path) -> str:
     """Markdown of what `metatne reproduce datasets`, `search` and `visual` left, in a page in
     `beside`; pictures may be in either folder.
     """
-    return "\n".join([*_datasets(results), *_searches(results), *_pictures(results, plots, beside)])
+    parts = []
+    for path in (results / DATASETS_FILE, *sorted(results.glob("search-*.json"))):
+        show = _datasets if path.name == DATASETS_FILE else _search
+        if path.exists():
+            try:
+                facts = parse_json(path.read_text(encoding="utf-8"))
+                parts += list(show(facts))
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                raise InputError(
+                    f"{path}: expected what `metatne reproduce` writes there, found something "
+                    "else; take it away, or run the study again"
+                ) from error
+    return "\n".join([*parts, *_pictures(results, plots, beside)])
 
 
-def _datasets(results: Path) -> Iterator[str]:
-    path = results / DATASETS_FILE
-    if not path.exists():
-        return
+def _datasets(facts: Any) -> Iterator[str]:
     yield "\n## The data sets (Table 1)\n\n`metatne reproduce datasets`\n"
     titles = [f"{count} | paper" for count in COUNTS]
     yield f"| | {' | '.join(titles)} | |"
     yield f"|{'---|' * (2 + 2 * len(COUNTS))}"
-    for row in _read(path, "datasets"):
+    for row in facts["datasets"]:
         cells = [f"{row[count]:,} | {_published(row, count)}" for count in COUNTS]
         yield f"| {row['dataset']} | {' | '.join(cells)} | {row['note']} |"
     yield ""
@@ -43,25 +52,20 @@ def _published(row: Row, count: str) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def _searches(results: Path) -> Iterator[str]:
-    paths = sorted(results.glob("search-*.json"))
-    if not paths:
-        return
-    yield "\n## The search for hyper-parameters (Table 4)\n\n`metatne reproduce search`\n"
-    for path in paths:
-        facts = _read(path)
-        best = facts["found"][0]
-        yield (
-            f"### {facts['dataset']}, trial {facts['trial']}\n\n{facts['samples']} points of the "
-            f"paper's space, {facts['steps']:,} steps at most (asynchronous HyperBand ends most "
-            f"sooner); the best on validation tasks has AUC {best['auc']:.4f} and F1 "
-            f"{best['f1']:.4f} after {best['step']:,} steps. The published settings were found "
-            "with 40,000 steps.\n"
-        )
-        yield "| setting | best found | published |\n|---|---|---|"
-        for name, value in best["point"].items():
-            yield f"| `{name}` | {value} | {facts['published'][name]} |"
-        yield ""
+def _search(facts: Any) -> Iterator[str]:
+    best = facts["found"][0]
+    yield (
+        f"\n## The search for hyper-parameters (Table 4), {facts['dataset']}, trial "
+        f"{facts['trial']}\n\n`metatne reproduce search`\n\n"
+        f"{facts['samples']} points of the paper's space, "
+        f"{facts['steps']:,} steps at most (asynchronous HyperBand ends most sooner); the best on "
+        f"validation tasks has AUC {best['auc']:.4f} and F1 {best['f1']:.4f} after "
+        f"{best['step']:,} steps. The published settings were found with 40,000 steps.\n"
+    )
+    yield "| setting | best found | published |\n|---|---|---|"
+    for name, value in best["point"].items():
+        yield f"| `{name}` | {value} | {facts['published'][name]} |"
+    yield ""
 
 
 def _pictures(results: Path, plots: Path, beside: Path) -> Iterator[str]:
@@ -72,15 +76,3 @@ def _pictures(results: Path, plots: Path, beside: Path) -> Iterator[str]:
     for path in found.values():
         name = path.stem.removeprefix("visual-")
         yield f"![{PICTURE}, {name}]({os.path.relpath(path, beside)})\n"
-
-
-def _read(path: Path, key: str | None = None) -> Any:
-    """What a study left there, as it was written."""
-    try:
-        found = parse_json(path.read_text(encoding="utf-8"))
-        return found if key is None else found[key]
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{path}: expected what `metatne reproduce` writes there, found something else "
-            f"({error}); take it away, or run the study again"
-        ) from error

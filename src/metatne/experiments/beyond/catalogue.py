@@ -19,6 +19,8 @@ from metatne.experiments.beyond.shots import shots
 from metatne.experiments.beyond.tasks import tasks
 from metatne.experiments.beyond.trial import Lines, Trial
 from metatne.experiments.beyond.unknown import unknown
+from metatne.graph.datasets import open_graph
+from metatne.graph.store import Graph
 
 FILE = "beyond.jsonl"
 KEY = ("study", "dataset", "trial", "config_hash")
@@ -57,6 +59,13 @@ def results_file(folder: Path) -> ResultsFile:
     return ResultsFile(folder / FILE, key=KEY, measured=("cases",))
 
 
+def hash_of_study(graph: Graph, settings: Mapping[str, Any] = {}) -> str:
+    """Names the very graph, the settings and the kind of head."""
+    facts = {"head version": VERSION, "graph": graph.fingerprint}
+    described = json.dumps(make_config(settings).model_dump() | facts)
+    return hashlib.sha256(described.encode()).hexdigest()[:16]
+
+
 def run_study(
     name: str,
     reference: str,
@@ -71,8 +80,7 @@ def run_study(
     The `settings` are of MetaTNE, where they are not the default's.
     """
     done = {tuple(row[key] for key in KEY): row for row in results.rows()}
-    described = json.dumps(make_config(settings).model_dump() | {"head version": VERSION})
-    config_hash = hashlib.sha256(described.encode()).hexdigest()[:16]
+    config_hash = hash_of_study(open_graph(reference, data_dir=data_dir), settings)
     for number in trials:
         key = (name, Path(reference).name, number, config_hash)
         if key not in done:
