@@ -143,7 +143,7 @@ def renumbered(model: MetaTNE, order: np.ndarray[Any, Any]) -> MetaTNE:
         by_node = {
             field.name: getattr(description, field.name)[order]
             for field in fields(Description)
-            if field.name not in ("columns", "share", "rarity", "around")
+            if field.name not in ("columns", "share", "rarity", "around", "is_known_by_holding")
         }
         around = description.around[:, order]
         other = replace(scorer, description=replace(description, **by_node, around=around))
