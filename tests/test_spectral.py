@@ -53,8 +53,8 @@ RING = [(f"n{i}", f"n{(i + 1) % 12}") for i in range(12)]
 def test_nodes_with_a_label_in_common_come_close() -> None:
     """On a ring n0 and n6 are as far apart as can be.
 
-    Its eigenvalues come in pairs after the first: an even number of dimensions would cut a pair, and
-    which half is left is up to the machine.
+    Its eigenvalues come in pairs after the first: an even number of dimensions would cut a pair,
+    and which half is left is up to the machine.
     """
     graph = hand_made(RING, {"far": held_by("n0", "n6"), "near": held_by("n3", "n4")})
     assert cosines(graph, 5, [0])[0, 6] > cosines(graph, 5)[0, 6] + 0.1
