@@ -20,9 +20,13 @@ from xdist.remote import Producer  # noqa: E402
 from xdist.scheduler import LoadFileScheduling  # noqa: E402
 
 from graphs import hand_made, held_by  # noqa: E402
+from metatne.config import Config  # noqa: E402
 from metatne.estimator import MetaTNE  # noqa: E402
+from metatne.evidence.fitting import fit_evidence  # noqa: E402
+from metatne.evidence.model import EvidenceModel  # noqa: E402
 from metatne.graph.planted import planted_graph  # noqa: E402
 from metatne.graph.store import Graph  # noqa: E402
+from planted import SETTINGS, SPLIT  # noqa: E402
 
 # The first example may have to wait for a loop to be compiled, or for a busy machine.
 settings.register_profile("metatne", deadline=None)
@@ -121,3 +125,15 @@ def planted() -> Graph:
 def fitted(planted: Graph) -> MetaTNE:
     """A model of `planted`; tests must not change it."""
     return MetaTNE(**SMALL).fit(planted)
+
+
+@pytest.fixture(scope="session")
+def twenty_labels() -> Graph:
+    """600 nodes and 20 labels made of 8 communities, for the default head."""
+    return planted_graph(600, num_labels=20, num_communities=8, seed=4).graph
+
+
+@pytest.fixture(scope="session")
+def evidence_model(twenty_labels: Graph) -> EvidenceModel:
+    """The default fitted on it as a trial does; tests must not change it."""
+    return fit_evidence(twenty_labels, SPLIT, Config(**SETTINGS))[0]

@@ -60,7 +60,7 @@ class Config(Settings):
         "training belong",
     )
     head_steps: int = Field(300, ge=0, description="steps that learn the head `evidence`")
-    head_tasks: int = Field(600, ge=1, description="tasks that these steps draw from")
+    head_tasks: int = Field(1_200, ge=1, description="tasks that these steps draw from")
     head_tasks_per_step: int = Field(64, ge=1, description="tasks of such a step")
     head_rate: float = Field(0.05, gt=0, le=MAX_RATE, description="rate of these steps' Adam")
     head_penalty: float = Field(

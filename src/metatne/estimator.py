@@ -138,7 +138,9 @@ class MetaTNE:
         learned: tuple[MetaTNENetwork | EvidenceModel, int, list[Validation], Scored]
         with one_thread():
             if self.config.head == "evidence":
-                learned = self._fit_evidence(graph, split, observers, should_stop)
+                learned = self._fit_evidence(
+                    graph, split, observers, should_stop, is_for_use=is_for_use
+                )
             else:
                 trainer = self._trainer_kind(graph, split, self.config, team=team)
                 if resume and checkpoint is not None:
@@ -175,9 +177,13 @@ class MetaTNE:
         split: LabelSplit,
         observers: Sequence[Observer],
         should_stop: Callable[[], bool],
+        *,
+        is_for_use: bool,
     ) -> tuple[EvidenceModel, int, list[Validation], Scored]:
         resolve_device(self.config.device)  # a name that is none is a mistake on the CPU too
-        model, measured = fit_evidence(graph, split, self.config, should_stop=should_stop)
+        model, measured = fit_evidence(
+            graph, split, self.config, is_for_use=is_for_use, should_stop=should_stop
+        )
         if should_stop():
             raise RunError("stopped; nothing is kept of a training of seconds: start it again")
         step = self.config.head_steps

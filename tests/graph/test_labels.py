@@ -52,6 +52,38 @@ def test_holders_and_counts(labels: Labels) -> None:
     assert repr(labels) == "Labels(3 labels, 5 nodes, 4 held)"
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_known_among_some_nodes(seed: int) -> None:
+    """Counted from pairs, it is what the states say; unknown pairs of unannotated nodes too."""
+    generator = np.random.default_rng(seed)
+    pairs = generator.permutation(120)[:60]
+    labels = Labels.from_statements(
+        ["a", "b", "c"],
+        40,
+        pairs // 3,
+        pairs % 3,
+        generator.choice(np.array([HOLDS, LACKS, UNKNOWN], dtype=np.int8), size=60),
+        unannotated=generator.random(40) < 0.4,
+    )
+    twice = Labels(
+        labels.names,
+        40,
+        labels.holds,
+        unknown=LabelPairs.of(np.zeros(5, int), np.arange(5), 3, 40),
+        unannotated=np.arange(40) < 3,
+    )
+    among = generator.random(40) < 0.5
+    for some in (labels, twice):
+        if some is twice:
+            among[some.holders(0)] = False  # of which a pair may not be unknown as well
+        states = some.states(np.arange(40)[:, None], np.arange(3))
+        for label in range(3):
+            is_known = states[:, label] != UNKNOWN
+            assert some.num_known(label, among) == (is_known & among).sum()
+            if some is labels:
+                assert some.num_known(label) == is_known.sum()
+
+
 def test_by_node(labels: Labels) -> None:
     assert labels.held_by(0) == ["red", "green"]
     assert labels.held_by(4) == []

@@ -22,10 +22,11 @@ NUM_THRESHOLDS = 512
 LEAST_SLOPE = 1e-3
 PENALTY = 1e-3
 FEW = 3
-FORGONE = 0.015
+FORGONE = 0.01
 """Share of the best F1 that a decision may give up to find more holders. F1 hardly changes around
 its best, while recall does; and what is best on known labels is a little too strict for a novel
-one (LOG.md: on validation labels, over six settings, this costs no F1 and finds a tenth more)."""
+one (LOG.md: on validation labels, over six settings, F1 is a little above that of none forgone, and
+a tenth more holders are found)."""
 
 
 class Scored(NamedTuple):

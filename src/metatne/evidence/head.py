@@ -55,8 +55,9 @@ NODES_FOR_MEANS = 20_000
 NOTHING = -50.0
 """The logarithm of the weight of a block that is left out."""
 
-VERSION = 2
-"""Of what is learned and how: part of what names a result. 1 had neither degree nor mixture."""
+VERSION = 3
+"""Of what is learned and how: part of what names a result. 1 had neither degree nor mixture, 2 hid
+the labels of one set of nodes alone."""
 
 FIRST_MIXING = 0.1
 """c of all mixed blocks before anything is learned."""
@@ -121,6 +122,16 @@ class Encoding:
         return TRAITS if self.asks_annotated else TRAITS[OWN_TRAITS:]
 
     @property
+    def num_pairs(self) -> int:
+        """Pairs of blocks whose products make up the kernel."""
+        return len(block_pairs(len(self.blocks), self.mixed))
+
+    @property
+    def num_prior_columns(self) -> int:
+        """Columns that the prior looks at."""
+        return sum(len(self.means[block]) for block in self.of_prior)
+
+    @property
     def of_prior(self) -> list[int]:
         """Blocks on which the prior depends, column by column: own labels and the place."""
         place = len(OWN) if self.with_own_labels else 0
@@ -151,18 +162,19 @@ class Encoded(NamedTuple):
     traits: Float[Tensor, "task token trait"]
     mixed: tuple[int, ...]
 
-    def products(self, num_supports: int) -> Float[Tensor, "task token support pair"]:
+    def products(self, num_supports: int) -> Float[Tensor, "pair task token support"]:
         """Inner products of all tokens with the supports, which come first.
 
         Of a pair of two blocks, the sum of both ways round.
         """
-        products = []
-        for one, other in block_pairs(len(self.rows), self.mixed):
-            product = self.rows[one] @ self.rows[other][:, :num_supports].mT
+        pairs = block_pairs(len(self.rows), self.mixed)
+        first = self.rows[0]
+        products = first.new_empty(len(pairs), *first.shape[:2], num_supports)
+        for product, (one, other) in zip(products, pairs, strict=True):
+            torch.bmm(self.rows[one], self.rows[other][:, :num_supports].mT, out=product)
             if one != other:
-                product += self.rows[other] @ self.rows[one][:, :num_supports].mT
-            products.append(product)
-        return torch.stack(products, dim=-1)
+                product.baddbmm_(self.rows[other], self.rows[one][:, :num_supports].mT)
+        return products
 
     def weighted(self, head: EvidenceHead) -> list[Float[Tensor, "task token _"]]:
         """What stands against each block of another node: products with its rows add up to the
@@ -257,13 +269,13 @@ class EvidenceHead(nn.Module):
 
     def forward(
         self,
-        products: Float[Tensor, "task token support pair"],
+        products: Float[Tensor, "pair task token support"],
         traits: Float[Tensor, "task token trait"],
         prior_rows: Float[Tensor, "task token column"],
         num_positives: int,
     ) -> Float[Tensor, "task query"]:
         """Scores of the tokens that follow the supports."""
-        num_supports = products.shape[2]
+        num_supports = products.shape[3]
         kernel = self.kernel(products)
         prior = self.prior(traits, prior_rows)
         adapted = self.adapt(kernel[:, :num_supports], prior[:, :num_supports], num_positives)
@@ -277,11 +289,13 @@ class EvidenceHead(nn.Module):
         return torch.diag(self.log_weights.exp()) + torch.outer(mixing, mixing)
 
     def kernel(
-        self, products: Float[Tensor, "task token support pair"]
+        self, products: Float[Tensor, "pair task token support"]
     ) -> Float[Tensor, "task token support"]:
         """Closeness of tokens and supports, all blocks together."""
         one, other = self._pairs
-        return products @ self.weights()[one, other] + self.log_bias.exp()
+        weights = self.weights()[one, other]
+        # Products of a pair are next to each other, so of some tasks too this is one product.
+        return (weights @ products.flatten(1)).view(products.shape[1:]) + self.log_bias.exp()
 
     def prior(
         self,
@@ -335,8 +349,8 @@ def _solve(
     return alpha
 
 
-def new_head(encoding: Encoding, description: Description) -> EvidenceHead:
+def new_head(encoding: Encoding) -> EvidenceHead:
     """A head of the right size, before it has learned anything."""
-    encoded = encoding(description, np.zeros((1, 1), dtype=np.int64), nobody(1))
-    width = encoded.for_prior(encoding.of_prior).shape[-1]
-    return EvidenceHead(len(encoding.blocks), len(encoding.traits), width, encoding.mixed)
+    return EvidenceHead(
+        len(encoding.blocks), len(encoding.traits), encoding.num_prior_columns, encoding.mixed
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -16,12 +17,11 @@ from metatne.errors import TrainingError
 from metatne.evidence.description import NO_LABEL, Description, nobody
 from metatne.evidence.head import Encoding, EvidenceHead, new_head
 from metatne.sampling.tasks import Tasks
-from metatne.seeding import numpy_generator
 
 SHARPNESS = 4.0
 """Of the ranking loss: how soon a gap between two scores is large enough."""
 
-PRODUCTS_AT_A_TIME = 5_000_000
+PRODUCTS_AT_A_TIME = 500_000
 """Of a node and a support, for each pair of blocks."""
 
 
@@ -29,7 +29,7 @@ PRODUCTS_AT_A_TIME = 5_000_000
 class Episodes:
     """Tasks with all that a head needs of them, computed once."""
 
-    products: Float[Tensor, "task token support pair"]
+    products: Float[Tensor, "pair task token support"]
     traits: Float[Tensor, "task token trait"]
     prior_rows: Float[Tensor, "task token column"]
     num_positives: int
@@ -37,16 +37,15 @@ class Episodes:
 
     def __len__(self) -> int:
         """Number of tasks."""
-        return self.products.shape[0]
+        return self.products.shape[1]
 
-    def draw(self, places: Int64[np.ndarray, " some"]) -> Episodes:
-        """Some of the tasks."""
-        chosen = torch.from_numpy(places)
+    def __getitem__(self, part: slice) -> Episodes:
+        """Some tasks that follow each other: views, nothing is copied."""
         return replace(
             self,
-            products=self.products[chosen],
-            traits=self.traits[chosen],
-            prior_rows=self.prior_rows[chosen],
+            products=self.products[:, part],
+            traits=self.traits[part],
+            prior_rows=self.prior_rows[part],
         )
 
     def scores(self, head: EvidenceHead) -> Float[Tensor, "task query"]:
@@ -59,29 +58,43 @@ def make_episodes(
     encoding: Encoding, description: Description, tasks: Tasks, masked: Int64[np.ndarray, " task"]
 ) -> Episodes:
     """The tasks as the head sees them, each without the label in its place of `masked`."""
-    supports = np.concatenate((tasks.positives, tasks.negatives), axis=1)
-    nodes = np.concatenate((supports, tasks.queries), axis=1)
-    parts = []
-    size = tasks_at_a_time(tasks)
-    for start in range(0, len(tasks), size):
-        some = slice(start, start + size)
-        encoded = encoding(description, nodes[some], masked[some])
-        rows = encoded.for_prior(encoding.of_prior)
-        parts.append((encoded.products(supports.shape[1]), encoded.traits, rows))
-    products, traits, prior_rows = (torch.cat(part) for part in zip(*parts, strict=True))
+    return mixed_episodes(encoding, [(description, tasks, masked)])
+
+
+def mixed_episodes(
+    encoding: Encoding,
+    sources: Sequence[tuple[Description, Tasks, Int64[np.ndarray, " task"]]],
+) -> Episodes:
+    """Equally many tasks of several descriptions in turn: any that follow each other are of all."""
+    first = sources[0][1]
+    total, num_tokens = len(first) * len(sources), first.num_nodes
+    num_supports = num_tokens - first.queries.shape[1]
+    products = torch.empty(encoding.num_pairs, total, num_tokens, num_supports)
+    traits = torch.empty(total, num_tokens, len(encoding.traits))
+    prior_rows = torch.empty(total, num_tokens, encoding.num_prior_columns)
+    size = tasks_at_a_time(first)
+    for turn, (description, tasks, masked) in enumerate(sources):
+        nodes = np.concatenate((tasks.positives, tasks.negatives, tasks.queries), axis=1)
+        for start in range(0, len(first), size):
+            some = slice(start, start + size)
+            encoded = encoding(description, nodes[some], masked[some])
+            places = slice(turn + start * len(sources), (start + size) * len(sources), len(sources))
+            products[:, places] = encoded.products(num_supports)
+            traits[places] = encoded.traits
+            prior_rows[places] = encoded.for_prior(encoding.of_prior)
     return Episodes(
         products,
         traits,
         prior_rows,
-        num_positives=tasks.positives.shape[1],
-        num_query_positives=int(tasks.is_positive[0].sum()),
+        num_positives=first.positives.shape[1],
+        num_query_positives=int(first.is_positive[0].sum()),
     )
 
 
 def tasks_at_a_time(tasks: Tasks) -> int:
     """So many that their products fit."""
-    supports = tasks.positives.shape[1] + tasks.negatives.shape[1]
-    return int(max(1, PRODUCTS_AT_A_TIME // (supports * (supports + tasks.queries.shape[1]))))
+    num_supports = tasks.num_nodes - tasks.queries.shape[1]
+    return int(max(1, PRODUCTS_AT_A_TIME // (num_supports * tasks.num_nodes)))
 
 
 def masked_columns(
@@ -97,7 +110,6 @@ def masked_columns(
 
 def learn_head(
     encoding: Encoding,
-    description: Description,
     pools: list[Episodes],
     *,
     num_steps: int,
@@ -105,17 +117,17 @@ def learn_head(
     rate: float,
     column_penalty: float,
     without: Sequence[HeadPart] = (),
-    seed: int,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> tuple[EvidenceHead, float]:
     """The head that ranks the queries of the pools' tasks best, and its last loss.
 
-    Every step takes an equal share of its tasks from each pool.
+    Every step takes an equal share of its tasks from each pool, and goes on where the last step
+    stopped: the tasks were drawn at random, so those that follow each other are.
     """
-    head = new_head(encoding, description)
+    head = new_head(encoding)
     head.leave_out(without, encoding)
     optimiser = torch.optim.Adam(head.parameters(), lr=rate)
-    generator = numpy_generator(seed, "head steps")
+    windows = [_windows(len(pool), max(1, tasks_per_step // len(pools))) for pool in pools]
     value = 0.0
     for step in range(num_steps):
         if should_stop():
@@ -123,9 +135,8 @@ def learn_head(
         for group in optimiser.param_groups:
             group["lr"] = rate * (1 - step / num_steps)
         loss = column_penalty * head.by_column.square().sum()
-        for pool in pools:
-            chosen = generator.integers(len(pool), size=max(1, tasks_per_step // len(pools)))
-            some = pool.draw(chosen)
+        for pool, parts in zip(pools, windows, strict=True):
+            some = pool[parts[step % len(parts)]]
             try:
                 scores = some.scores(head)
             except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined] # not in its stubs
@@ -138,6 +149,12 @@ def learn_head(
         torch.autograd.backward(loss)
         optimiser.step()
     return head.eval(), value
+
+
+def _windows(num_tasks: int, size: int) -> list[slice]:
+    """The tasks cut into parts of about this size, none much smaller than the others."""
+    bounds = np.linspace(0, num_tasks, max(1, num_tasks // size) + 1).round().astype(int)
+    return [slice(start, end) for start, end in pairwise(bounds.tolist())]
 
 
 def _diverged(what: str, step: int, rate: float) -> TrainingError:

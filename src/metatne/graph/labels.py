@@ -193,17 +193,31 @@ class Labels:
         """The nodes that hold `label`, ascending."""
         return self.holds.of_label(self._checked(label))
 
-    def num_known(self, label: int) -> int:
-        """How many nodes are known to hold or to lack `label`."""
+    def num_known(self, label: int, among: Bool[np.ndarray, " node"] | None = None) -> int:
+        """How many nodes, of all or of those `among` them, are known to hold or lack `label`."""
         label = self._checked(label)
-        known = self.num_nodes
-        if self.unannotated is not None:
-            known -= self._num_unannotated - int(self.unannotated[self.holders(label)].sum())
-        if self.unknown is not None:
-            known -= len(self.unknown.of_label(label))
-        if self.lacks is not None:
-            known += len(self.lacks.of_label(label))
+        known = self._num_annotated_of(among)
+        for pairs, sign, of_unannotated in (
+            (self.holds, 1, True),
+            (self.lacks, 1, True),
+            (self.unknown, -1, False),
+        ):
+            if pairs is not None:
+                nodes = pairs.of_label(label)
+                nodes = nodes if among is None else nodes[among[nodes]]
+                if self.unannotated is not None:
+                    nodes = nodes[self.unannotated[nodes] == of_unannotated]
+                elif of_unannotated:
+                    nodes = nodes[:0]
+                known += sign * len(nodes)
         return known
+
+    def _num_annotated_of(self, among: Bool[np.ndarray, " node"] | None) -> int:
+        if self.unannotated is None:
+            return self.num_nodes if among is None else int(np.count_nonzero(among))
+        if among is None:
+            return self.num_nodes - self._num_unannotated
+        return int(np.count_nonzero(among & ~self.unannotated))
 
     @property
     def num_unknown_pairs(self) -> int:

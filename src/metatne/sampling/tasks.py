@@ -50,6 +50,11 @@ class Tasks:
         """Number of tasks."""
         return len(self.labels)
 
+    @property
+    def num_nodes(self) -> int:
+        """Of a task: its supports and queries."""
+        return sum(len(part[0]) for part in (self.positives, self.negatives, self.queries))
+
     def __getitem__(self, part: slice) -> Tasks:
         """Some of the tasks."""
         return Tasks(
@@ -265,9 +270,7 @@ def _lacking(
 
 
 def _num_lacking(labels: Labels, label: int, nodes: Bool[np.ndarray, " node"] | None = None) -> int:
-    if nodes is not None:
-        return len(_lacking(labels, label, nodes))
-    return labels.num_known(label) - int(labels.num_holders[label])
+    return labels.num_known(label, nodes) - len(_holders(labels, label, nodes))
 
 
 def too_few_holders(

@@ -17,6 +17,7 @@ from metatne.evidence.description import (
     num_columns,
 )
 from metatne.evidence.head import block_pairs
+from metatne.evidence.lessons import num_folds
 from metatne.free_memory import available_memory, format_bytes
 from metatne.graph.store import Graph
 from metatne.parallel import num_threads
@@ -85,13 +86,15 @@ def estimate_training_bytes(size: GraphSize, config: Config) -> int:
 
 
 def evidence_bytes(size: GraphSize, config: Config) -> int:
-    """Of a training of the head `evidence`: graph, eigenvectors, two descriptions, tasks."""
+    """Of a training of the head `evidence`: graph, eigenvectors, descriptions, tasks."""
     entry = _FLOAT + (_FLOAT + 8 if size.is_weighted else 0)
     graph = entry * size.num_entries + _HELD_BYTES * size.num_held
     start = _BLOCKS * _FLOAT * size.num_nodes * (STRUCTURE_DIM + OVERSAMPLING)
     columns = num_columns(size.num_nodes, size.num_labels)
-    # States, three hops and what is expected, twice, and as much again while they are made.
-    tables = 4 * size.num_nodes * columns * (1 + _FLOAT * (NUM_HOPS + 1))
+    # States, three hops and what is expected, with nobody hidden and by fold, and what it takes
+    # to make one.
+    descriptions = 1 + num_folds(size.num_nodes) + 4
+    tables = descriptions * size.num_nodes * columns * (1 + _FLOAT * (NUM_HOPS + 1))
     supports = config.positives + config.negatives
     # Tasks of known labels and of validation labels: products of blocks, the prior's columns.
     blocks = OWN + OTHERS

@@ -18,7 +18,8 @@ from metatne.evaluation.protocol import (
     mean_scores,
     trial_split,
 )
-from metatne.evidence.fitting import SamplerKind, fit_evidence
+from metatne.evidence.fitting import fit_evidence
+from metatne.evidence.lessons import SamplerKind
 from metatne.evidence.model import EvidenceModel
 from metatne.graph.datasets import open_graph
 from metatne.graph.store import Graph
