@@ -140,6 +140,11 @@ def test_what_is_told_is_of_the_tasks_that_both_have() -> None:
     walks = Control("personalised PageRank", 12, auc=0.75, gain=0.05, error=0.02)
     quality = Quality(0.71, 200, 4, (walks,))
     assert "AUC 0.800, personalised PageRank 0.750, on 12 tasks of 4 labels" in quality.verdict()
+    assert "tell little" not in quality.verdict()
+    assert (
+        "of 1 label that it had not seen; so few labels tell little"
+        in replace(quality, num_labels=1).verdict()
+    )
     assert "the labels follow the graph" in replace_gain(quality, 0.0).verdict()
     told = quality.to_json()
     assert Quality.from_json(told) == quality

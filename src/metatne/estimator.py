@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float32
 
-from metatne.config import Config, make_config
+from metatne.config import make_config
 from metatne.device import one_thread, resolve_device
 from metatne.errors import (
     ConfigError,
@@ -42,7 +42,7 @@ from metatne.prediction.support import (
 )
 from metatne.quality import Quality, Scored, judge
 from metatne.sampling.splits import LabelSplit, split_for_use
-from metatne.sampling.tasks import Tasks, TaskShape
+from metatne.sampling.tasks import Tasks
 from metatne.saved import TrainedModel, load_model, save_model
 from metatne.scoring import score_tasks
 from metatne.training.checkpoint import Checkpointer, restore_checkpoint
@@ -53,8 +53,7 @@ from metatne.training.trainer import (
     Trainer,
     Validation,
     history_rows,
-    training_shape,
-    validation_shape,
+    largest_shape,
 )
 
 
@@ -104,11 +103,13 @@ class MetaTNE:
 
         Without a `split`, `validation_share` of the labels that tasks can be drawn from are
         set aside to measure, or to choose the best step; if the model is no better on them than
-        controls, a `QualityWarning` says so (`quality_`). The default head learns in seconds, at
-        one go. The rest is for the paper's head: with a `checkpoint` file the training is saved
-        there now and then; when `should_stop` turns true, it is saved and `Stopped` raised;
-        `resume` goes on from that file and ends with the numbers of an unbroken run. The workers
-        of a `team` all call `fit` alike; the first of them alone saves.
+        controls, a `QualityWarning` says so (`quality_`). The default head then learns from all
+        labels, and takes them all for evidence; with a `split` it knows no others than
+        `split.known`. It learns in seconds, at one go. The rest is for the paper's head: with a
+        `checkpoint` file the training is saved there now and then; when `should_stop` turns true,
+        it is saved and `Stopped` raised; `resume` goes on from that file and ends with the numbers
+        of an unbroken run. The workers of a `team` all call `fit` alike; the first of them alone
+        saves.
         """
         if not isinstance(graph, Graph):
             raise GraphError(
@@ -130,7 +131,7 @@ class MetaTNE:
         is_for_use = split is None  # and not one of many trials
         split = split or split_for_use(
             graph,
-            _shape_of_all_tasks(self.config),
+            largest_shape(self.config),
             share=self.config.validation_share,
             seed=self.config.seed,
         )
@@ -393,14 +394,3 @@ class MetaTNE:
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is something learned; scikit-learn's tools ask by this name."""
         return "trained_" in self.__dict__
-
-
-def _shape_of_all_tasks(config: Config) -> TaskShape:
-    """The largest task of either kind: a label of either part must have nodes for its tasks."""
-    training, validation = training_shape(config), validation_shape(config)
-    return TaskShape(
-        training.positives,
-        training.negatives,
-        max(training.query_positives, validation.query_positives),
-        max(training.query_negatives, validation.query_negatives),
-    )

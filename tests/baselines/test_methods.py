@@ -142,6 +142,21 @@ def test_meta_gnn_adapts_by_gradient_descent(graph: Graph, tasks: Tasks) -> None
     np.testing.assert_allclose(found[0], expected, atol=1e-4)
 
 
+def test_meta_gnn_tries_rates_briefly_and_trains_with_the_best(graph: Graph) -> None:
+    method = MetaGNN(
+        hidden_dim=6,
+        feature_walks=2,
+        num_steps=5,
+        tuning_steps=2,
+        fast_choices=(1e-9, 2.0),  # with the first nothing is learned of a task
+        positives=4,
+        negatives=6,
+        validation_tasks=30,
+    ).fit(graph, split=SPLIT)
+    assert method.fast_rate_ == 2.0
+    assert method.num_steps_ == 2 * 2 + 5
+
+
 def test_ridge_has_a_weight_for_every_block(graph: Graph) -> None:
     method = KernelRidge(num_steps=5, positives=4, negatives=6, validation_tasks=10)
     weights = method.fit(graph, split=SPLIT).weights_

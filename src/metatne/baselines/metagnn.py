@@ -36,12 +36,15 @@ class MetaGNNSettings(ConvolutionSettings):
 
     num_updates: int = Field(2, ge=1, description="inner updates on a task's supports")
     fast_choices: tuple[float, ...] = Field(
-        (0.5, 2.0), description="the rate of inner updates is one of these"
+        (0.5, 2.0, 8.0), description="the rate of inner updates is one of these"
     )
     meta_choices: tuple[float, ...] = Field(
         (0.01,), description="the rate of the start's updates is one of these"
     )
     num_steps: int = Field(800, ge=1, description="updates of the start")
+    tuning_steps: int = Field(
+        200, ge=1, description="updates of the start while rates are being chosen"
+    )
     tasks_per_step: int = Field(5, ge=1, description="tasks of such an update")
     num_looks: int = Field(3, ge=1, description="times validation tasks are looked at")
 
@@ -57,7 +60,9 @@ class MetaGNN(Baseline):
     settings: MetaGNNSettings
 
     def learn(self, graph: Graph, split: LabelSplit) -> None:
-        """Train with every pair of rates; validation tasks choose, the step too."""
+        """Try every pair of rates for some steps, then train with the best; validation tasks
+        choose, the step too.
+        """
         adjacency = normalised_adjacency(graph)
         self._averaged = adjacency @ node_features(graph, self.settings)
         self._rows = sp.csr_array(
@@ -71,12 +76,17 @@ class MetaGNN(Baseline):
         known = TaskSampler(graph.labels, split.known, self.task_shape)
         tasks = self.draw_validation_tasks(graph, split)
         choices = list(product(self.settings.fast_choices, self.settings.meta_choices))
-
-        def learn(choice: tuple[float, float]) -> tuple[float, Weights]:
-            return self._train(known, tasks, *choice)
-
-        (self.fast_rate_, self.meta_rate_), self._start = learn_best(choices, learn)
-        self.num_steps_ = len(choices) * self.settings.num_steps
+        num_steps, num_tried = self.settings.num_steps, 0
+        best = choices[0]
+        if len(choices) > 1:
+            tuning_steps = min(self.settings.tuning_steps, num_steps)
+            num_tried = len(choices) * tuning_steps
+            best, _ = learn_best(
+                choices, lambda choice: self._train(known, tasks, *choice, num_steps=tuning_steps)
+            )
+        self.fast_rate_, self.meta_rate_ = best
+        _, self._start = self._train(known, tasks, *best, num_steps=num_steps)
+        self.num_steps_ = num_tried + num_steps
 
     def score_tasks(self, tasks: Tasks) -> Float[np.ndarray, "task query"]:
         """Log-odds after the inner updates on each task's supports."""
@@ -92,14 +102,20 @@ class MetaGNN(Baseline):
         return np.stack(scores)
 
     def _train(
-        self, known: TaskSampler, tasks: Tasks, fast_rate: float, meta_rate: float
+        self,
+        known: TaskSampler,
+        tasks: Tasks,
+        fast_rate: float,
+        meta_rate: float,
+        *,
+        num_steps: int,
     ) -> tuple[float, Weights]:
         settings = self.settings
         start = self._new_weights()
         optimiser = torch.optim.Adam(start, lr=meta_rate)
-        look_every = max(1, settings.num_steps // settings.num_looks)
+        look_every = max(1, num_steps // settings.num_looks)
         best: Best[Weights] = Best()
-        for step in range(settings.num_steps):
+        for step in range(num_steps):
             batch = known.draw(
                 settings.tasks_per_step, numpy_generator(settings.seed, "Meta-GNN tasks", step)
             )
@@ -109,7 +125,7 @@ class MetaGNN(Baseline):
                 loss = functional.binary_cross_entropy_with_logits(logits, truth)
                 torch.autograd.backward(loss / len(batch))
             optimiser.step()
-            if (step + 1) % look_every == 0 or step + 1 == settings.num_steps:
+            if (step + 1) % look_every == 0 or step + 1 == num_steps:
                 scores = self._score(tasks, start, fast_rate)
                 best.look(scores, tasks, lambda: [w.detach().clone() for w in start])
         score, kept = best.found

@@ -97,7 +97,11 @@ class ServedModel:
             graph=self.trained.graph_name,
             fingerprint=self.trained.fingerprint,
             num_nodes=len(self.node_ids),
-            num_known_labels=len(self.trained.known_labels),
+            num_known_labels=len(
+                scorer.label_names
+                if isinstance(scorer, EvidenceModel)
+                else self.trained.known_labels
+            ),
             head="evidence" if isinstance(scorer, EvidenceModel) else "prototypes",
             can=can,
             typical_share=scorer.typical_share if isinstance(scorer, EvidenceModel) else None,

@@ -307,6 +307,17 @@ def validation_shape(config: Config) -> TaskShape:
     return TaskShape(config.positives, config.negatives, config.positives, config.negatives)
 
 
+def largest_shape(config: Config) -> TaskShape:
+    """The largest task of either kind: a label of either part must have nodes for its tasks."""
+    training, validation = training_shape(config), validation_shape(config)
+    return TaskShape(
+        training.positives,
+        training.negatives,
+        max(training.query_positives, validation.query_positives),
+        max(training.query_negatives, validation.query_negatives),
+    )
+
+
 def history_rows(history: Sequence[Validation]) -> list[dict[str, Any]]:
     """The history as plain rows, for files and tables."""
     return [asdict(validation) for validation in history]
