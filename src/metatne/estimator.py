@@ -136,7 +136,7 @@ class MetaTNE:
             seed=self.config.seed,
         )
         check_memory(estimate_training_bytes(GraphSize.of(graph), self.config))
-        learned: tuple[MetaTNENetwork | EvidenceModel, int, list[Validation], Scored]
+        learned: tuple[MetaTNENetwork | EvidenceModel, int, list[Validation], Scored | None]
         with one_thread():
             if self.config.head == "evidence":
                 learned = self._fit_evidence(
@@ -157,7 +157,7 @@ class MetaTNE:
                 state = trainer.state
                 learned = network, state.best_step, state.history, of_validation
             scorer, best_step, history, scored = learned
-            quality = judge(scored, graph, split) if is_for_use else None
+            quality = judge(scored, graph, split) if is_for_use and scored else None
         self.trained_ = TrainedModel(
             scorer=scorer,
             config=self.config,
@@ -180,7 +180,7 @@ class MetaTNE:
         should_stop: Callable[[], bool],
         *,
         is_for_use: bool,
-    ) -> tuple[EvidenceModel, int, list[Validation], Scored]:
+    ) -> tuple[EvidenceModel, int, list[Validation], Scored | None]:
         resolve_device(self.config.device)  # a name that is none is a mistake on the CPU too
         model, measured = fit_evidence(
             graph, split, self.config, is_for_use=is_for_use, should_stop=should_stop
@@ -188,6 +188,8 @@ class MetaTNE:
         if should_stop():
             raise RunError("stopped; nothing is kept of a training of seconds: start it again")
         step = self.config.head_steps
+        if measured is None:
+            return model, step, [], None
         validation = Validation(
             step=step,
             tau=0.0,
@@ -360,7 +362,9 @@ class MetaTNE:
 
     @property
     def history_(self) -> pd.DataFrame:
-        """What each validation saw: step, tau, losses, auc, f1, seconds."""
+        """What each validation saw: step, tau, losses, auc, f1, seconds; of the default head
+        nothing, where a `split` was given.
+        """
         return pd.DataFrame(self._fitted().history)
 
     @property
@@ -376,7 +380,8 @@ class MetaTNE:
     @property
     def num_steps_(self) -> int:
         """Steps of training that were done, up to the last validation."""
-        return int(self._fitted().history[-1]["step"])
+        history = self._fitted().history
+        return int(history[-1]["step"]) if history else self.best_step_
 
     def _fitted(self) -> TrainedModel:
         if not self.__sklearn_is_fitted__():

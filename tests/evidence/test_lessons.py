@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,12 +11,13 @@ import torch
 from metatne.config import Config
 from metatne.estimator import MetaTNE
 from metatne.evidence.description import NO_LABEL, describe
-from metatne.evidence.fitting import fit_evidence
+from metatne.evidence.fitting import _Learning, fit_evidence
 from metatne.evidence.learning import _windows, make_episodes, mixed_episodes
 from metatne.evidence.lessons import (
     NUM_FOLDS,
     _still_annotated,
     annotated_lesson,
+    lesson_of_measure,
     task_shape,
     unannotated_lesson,
 )
@@ -23,6 +26,7 @@ from metatne.graph.labels import Labels
 from metatne.graph.raw import HOLDS, UNKNOWN
 from metatne.graph.store import Graph
 from metatne.sampling.splits import LabelSplit
+from metatne.sampling.tasks import TaskSampler
 from planted import SETTINGS, SPLIT
 
 CONFIG = Config(**SETTINGS)
@@ -110,11 +114,26 @@ def test_in_use_every_label_is_evidence(graph: Graph) -> None:
 
 
 def test_what_is_measured_has_not_seen_the_validation_labels(graph: Graph) -> None:
-    """Whether for use or not: labels that become evidence do so afterwards."""
-    of_trial, of_use = (
-        fit_evidence(graph, SPLIT, CONFIG, is_for_use=is_for_use)[1] for is_for_use in (False, True)
-    )
-    np.testing.assert_array_equal(of_trial.scores, of_use.scores)
+    """They become evidence afterwards; a trial has its test labels and measures nothing."""
+    measured = fit_evidence(graph, SPLIT, CONFIG, is_for_use=True)[1]
+    assert measured is not None
+    assert np.isin(measured.tasks.labels, SPLIT.validation).all()
+    learning = _Learning(CONFIG, TaskSampler, lambda: False)
+    of_known = describe(graph, SPLIT.known, seed=3)
+    again = learning.measure(lesson_of_measure(graph, SPLIT, of_known, CONFIG))
+    np.testing.assert_array_equal(measured.scores, again.scores)
+    assert fit_evidence(graph, SPLIT, CONFIG)[1] is None
+
+
+def test_where_nodes_asked_about_have_no_labels_those_are_measured(graph: Graph) -> None:
+    asked = np.arange(graph.num_nodes) % 3 == 0
+    gone = graph.with_labels(graph.labels.forget(SPLIT.known, asked))
+    split = replace(SPLIT, asked=asked)
+    lesson = lesson_of_measure(gone, split, describe(gone, SPLIT.known, seed=3), CONFIG)
+    assert not lesson.encoding.asks_annotated
+    measured = _Learning(CONFIG, TaskSampler, lambda: False).measure(lesson)
+    assert asked[measured.tasks.queries].all()
+    assert measured.auc > 0.7
 
 
 def test_no_lesson_for_annotated_nodes_where_masked_ones_are_not(graph: Graph) -> None:

@@ -57,19 +57,21 @@ def fit_evidence(
     is_for_use: bool = False,
     sampler: SamplerKind = TaskSampler,
     should_stop: Callable[[], bool] = lambda: False,
-) -> tuple[EvidenceModel, Measured]:
-    """Learn from the known labels, measure on the validation labels, then learn from both.
+) -> tuple[EvidenceModel, Measured | None]:
+    """Learn from known and validation labels; of the former alone is what a node is known by.
 
-    A model `is_for_use`, and not one of many trials, then takes all labels of the graph as
-    evidence: those that were set aside to measure, and those with too few holders for tasks.
+    A model `is_for_use`, and not one of many trials, is measured first, learned from known labels
+    alone, on the validation labels. It then takes all labels of the graph as evidence: those that
+    were set aside to measure, and those with too few holders for tasks.
     The `sampler` draws the tasks that weights are learned from; those that scores are read by,
     and those of the measure, are drawn uniformly.
     """
     started = time.perf_counter()
     learning = _Learning(config, sampler, should_stop)
     description = describe(graph, split.known, seed=config.seed)
-    measured = learning.measure(lesson_of_measure(graph, split, description, config))
+    measured = None
     if is_for_use:
+        measured = learning.measure(lesson_of_measure(graph, split, description, config))
         known = np.concatenate((split.known, split.validation))
         split = LabelSplit(known, known[:0], split.test, split.asked)
         place = description.place
@@ -89,7 +91,9 @@ def fit_evidence(
         label_names=tuple(graph.labels.names[label] for label in description.columns),
         typical_share=float(np.clip(np.median(shares), 1 / max(graph.num_nodes, 2), 0.5)),
     )
-    return model, measured._replace(seconds=time.perf_counter() - started)
+    if measured is not None:
+        measured = measured._replace(seconds=time.perf_counter() - started)
+    return model, measured
 
 
 class _Learning(NamedTuple):
