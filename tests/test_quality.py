@@ -141,6 +141,7 @@ def test_what_is_told_is_of_the_tasks_that_both_have() -> None:
     quality = Quality(0.71, 200, 4, (walks,))
     assert "AUC 0.800, personalised PageRank 0.750, on 12 tasks of 4 labels" in quality.verdict()
     assert "tell little" not in quality.verdict()
+    assert "so few" in replace(quality, num_labels=3).verdict()
     assert (
         "of 1 label that it had not seen; so few labels tell little"
         in replace(quality, num_labels=1).verdict()

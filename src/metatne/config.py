@@ -60,7 +60,11 @@ class Config(Settings):
         "training belong",
     )
     head_steps: int = Field(300, ge=0, description="steps that learn the head `evidence`")
-    head_tasks: int = Field(1_200, ge=1, description="tasks that these steps draw from")
+    head_tasks: int = Field(
+        1_200,
+        ge=1,
+        description="tasks of known labels, and of validation labels, that these steps go through",
+    )
     head_tasks_per_step: int = Field(64, ge=1, description="tasks of such a step")
     head_rate: float = Field(0.05, gt=0, le=MAX_RATE, description="rate of these steps' Adam")
     head_penalty: float = Field(
@@ -112,7 +116,10 @@ class Config(Settings):
     validate_every: int = Field(50, ge=1, description="steps between two validations")
     validation_tasks: int = Field(300, ge=1, description="tasks of a validation")
     validation_share: float = Field(
-        0.2, gt=0, lt=1, description="share of the known labels that choose the best step"
+        0.2,
+        gt=0,
+        lt=1,
+        description="share of the known labels that measure, or choose the step",
     )
     patience: int | None = Field(
         None, ge=1, description="stop after so many validations without a better one"

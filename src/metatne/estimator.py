@@ -19,7 +19,6 @@ from metatne.errors import (
     GraphError,
     GraphMismatchError,
     NotFittedError,
-    RunError,
     SupportError,
 )
 from metatne.evidence.fitting import fit_evidence
@@ -103,13 +102,13 @@ class MetaTNE:
 
         Without a `split`, `validation_share` of the labels that tasks can be drawn from are
         set aside to measure, or to choose the best step; if the model is no better on them than
-        controls, a `QualityWarning` says so (`quality_`). The default head then learns from all
-        labels, and takes them all for evidence; with a `split` it knows no others than
-        `split.known`. It learns in seconds, at one go. The rest is for the paper's head: with a
-        `checkpoint` file the training is saved there now and then; when `should_stop` turns true,
-        it is saved and `Stopped` raised; `resume` goes on from that file and ends with the numbers
-        of an unbroken run. The workers of a `team` all call `fit` alike; the first of them alone
-        saves.
+        controls, a `QualityWarning` says so (`quality_`). The default head then takes these for
+        known labels too; with a `split`, what is known of a node is `split.known` alone, while
+        weights are learned from tasks of both. It learns in seconds, at one go. The rest is for
+        the paper's head: with a `checkpoint` file the training is saved there now and then; when
+        `should_stop` turns true, it is saved and `Stopped` raised; `resume` goes on from that file
+        and ends with the numbers of an unbroken run. The workers of a `team` all call `fit` alike;
+        the first of them alone saves.
         """
         if not isinstance(graph, Graph):
             raise GraphError(
@@ -185,8 +184,6 @@ class MetaTNE:
         model, measured = fit_evidence(
             graph, split, self.config, is_for_use=is_for_use, should_stop=should_stop
         )
-        if should_stop():
-            raise RunError("stopped; nothing is kept of a training of seconds: start it again")
         step = self.config.head_steps
         if measured is None:
             return model, step, [], None

@@ -36,7 +36,7 @@ WELL_RANKED = 0.7
 """An AUC of walks from the positives that chance does not give."""
 
 FEW_LABELS = 3
-"""Tasks of fewer are too much alike for their number to say how sure the verdict is."""
+"""Tasks of no more are too much alike for their number to say how sure the verdict is."""
 
 Scored = tuple[Callable[[Tasks], Float[np.ndarray, "task query"]], Tasks]
 """Validation tasks, and what gives the scores that a model has for them."""
@@ -89,7 +89,7 @@ class Quality:
         if all(control.name != PAGERANK for control in self.controls):
             measured += f"; {PAGERANK} was not tried, it takes too long on a graph of this size"
         if self.is_better:
-            caution = "; so few labels tell little" if self.num_labels < FEW_LABELS else ""
+            caution = "; so few labels tell little" if self.num_labels <= FEW_LABELS else ""
             return f"the model is better than all controls ({measured}{caution})"
         return (
             f"the model is no better than its controls ({measured}); do not rely on its rankings: "

@@ -53,6 +53,8 @@ class TrainedModel:
     fingerprint: str
     known_labels: list[str]
     validation_labels: list[str]
+    """On which it was measured, or the step chosen; the default head then knew these too."""
+
     best_step: int
     history: list[dict[str, Any]]
     graph_source: GraphSource | None = None

@@ -12,7 +12,7 @@ from metatne.config import Config
 from metatne.estimator import MetaTNE
 from metatne.evidence.description import NO_LABEL, describe
 from metatne.evidence.fitting import _Learning, fit_evidence
-from metatne.evidence.learning import _windows, make_episodes, mixed_episodes
+from metatne.evidence.learning import _windows, interleaved_episodes, make_episodes
 from metatne.evidence.lessons import (
     NUM_FOLDS,
     _still_annotated,
@@ -72,7 +72,7 @@ def test_episodes_of_several_descriptions_come_in_turn(graph: Graph) -> None:
     for source in lesson.training:
         tasks = source.draw(task_shape(CONFIG), 7, 0, "test")
         drawn.append((source.description, tasks, source.masked(tasks)))
-    mixed = mixed_episodes(lesson.encoding, drawn)
+    mixed = interleaved_episodes(lesson.encoding, drawn)
     assert len(mixed) == 7 * NUM_FOLDS
     for turn, some in enumerate(drawn):
         alone = make_episodes(lesson.encoding, *some)
@@ -88,14 +88,15 @@ def test_steps_go_through_all_tasks() -> None:
         assert covered == list(range(num_tasks))
         lengths = [part.stop - part.start for part in windows]
         assert max(lengths) - min(lengths) <= 1
+        assert min(size, num_tasks) <= min(lengths) < 2 * size
 
 
 def test_a_trial_sees_known_labels_alone(model: EvidenceModel) -> None:
     np.testing.assert_array_equal(model.description.columns, SPLIT.known)
 
 
-def test_in_use_every_label_is_evidence(graph: Graph) -> None:
-    """Those that were set aside to measure, and one with too few holders for a task of its own."""
+def test_in_use_labels_that_measured_it_are_evidence_too(graph: Graph) -> None:
+    """But not one with too few holders for a task: nothing would say what it is worth."""
     labels = graph.labels
     few = np.arange(6)
     statements = (
@@ -106,11 +107,18 @@ def test_in_use_every_label_is_evidence(graph: Graph) -> None:
     model = MetaTNE(**SETTINGS).fit(graph.with_labels(more))
     scorer = model.trained_.scorer
     assert isinstance(scorer, EvidenceModel)
-    assert set(scorer.label_names) == set(more.names)
-    related = model.relate(positives=graph.node_ids.take(few[:4]))
-    assert set(related["label"]) == set(more.names)
-    assert related["label"].iloc[0] == "few"
-    assert model.trained_.validation_labels  # by which it was measured, before
+    set_aside = model.trained_.validation_labels
+    assert set_aside
+    assert set(scorer.label_names) == {*model.trained_.known_labels, *set_aside}
+    assert set(scorer.label_names) == set(labels.names)
+    alike = labels.holders(labels.position(set_aside[0]))[:5].astype(np.int64)
+    related = model.relate(positives=graph.node_ids.take(alike))
+    assert set_aside[0] in related["label"].iloc[:3].tolist()
+
+
+def test_labels_of_the_test_are_never_evidence(graph: Graph) -> None:
+    model = fit_evidence(graph, SPLIT, CONFIG, is_for_use=True)[0]
+    np.testing.assert_array_equal(model.description.columns, np.arange(16))
 
 
 def test_what_is_measured_has_not_seen_the_validation_labels(graph: Graph) -> None:

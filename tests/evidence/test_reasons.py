@@ -14,9 +14,8 @@ from metatne.graph.labels import Labels
 from metatne.graph.planted import planted_graph
 from metatne.graph.store import Graph
 from metatne.metrics import roc_auc
+from planted import SETTINGS
 
-SETTINGS: dict[str, Any] = {"positives": 5, "negatives": 8, "head_steps": 60, "head_tasks": 100}
-SETTINGS |= {"validation_tasks": 60, "seed": 3}
 NOVEL = 19
 
 
@@ -103,28 +102,42 @@ def test_suggestions_are_undecided_and_different(model: MetaTNE, examples: dict[
 
 
 def test_new_nodes_are_placed_by_their_edges(whole: Graph) -> None:
-    """Of a model of 95 % of the nodes, updated: as good for the new ones as one of all."""
+    """Of a model of 85 % of the nodes, updated: as good for the new ones as one of all."""
     generator = np.random.default_rng(2)
-    kept = np.sort(generator.permutation(whole.num_nodes)[: int(0.95 * whole.num_nodes)])
-    graph = whole.with_labels(whole.labels.select(range(NOVEL)))
-    smaller = part_of(graph, kept)
-    updated = MetaTNE(**SETTINGS).fit(smaller).update(graph)
+    kept = np.sort(generator.permutation(whole.num_nodes)[: int(0.85 * whole.num_nodes)])
+    new = np.setdiff1d(np.arange(whole.num_nodes), kept)
+    is_new = np.isin(np.arange(whole.num_nodes), new)
+    known = whole.labels.select(range(16))
+    smaller = part_of(whole.with_labels(known), kept)
+    graph = whole.with_labels(known.forget(np.arange(16), is_new))
+    before = MetaTNE(**SETTINGS).fit(smaller)
+    updated = before.update(graph)
     trained = MetaTNE(**SETTINGS).fit(graph)
     assert len(updated.trained_.node_ids) == graph.num_nodes
+
+    places = updated.embeddings_
+    ids = smaller.node_ids.positions(whole.node_ids.take(kept))
+    np.testing.assert_allclose(places[kept], before.embeddings_[ids], atol=1e-3)
+    around = graph.adjacency()[new] @ places
+    closeness = np.einsum("nd,nd->n", places[new], around) / np.linalg.norm(around, axis=1)
+    assert closeness.mean() > 0.9
+
     aucs: dict[str, list[float]] = {"updated": [], "trained": []}
-    for label in range(12, 19):
+    for label in range(16, 20):  # which neither has seen
         holders = np.intersect1d(whole.labels.holders(label), kept)
         others = np.setdiff1d(kept, whole.labels.holders(label))
         question: dict[str, Any] = {
             "positives": whole.node_ids.take(holders[:6]),
             "negatives": whole.node_ids.take(generator.choice(others, 10, replace=False)),
+            "candidates": whole.node_ids.take(new),
         }
         for name, model in (("updated", updated), ("trained", trained)):
             ranking = model.rank(**question)
-            places = whole.node_ids.positions(ranking["node"].tolist())
-            truth = np.isin(places, whole.labels.holders(label))
+            asked = whole.node_ids.positions(ranking["node"].tolist())
+            truth = np.isin(asked, whole.labels.holders(label))
             scores = ranking["probability"].to_numpy()
             aucs[name].append(float(roc_auc(scores[None], truth[None])[0]))
+    assert np.mean(aucs["updated"]) > 0.7
     assert np.mean(aucs["updated"]) > np.mean(aucs["trained"]) - 0.03
 
 

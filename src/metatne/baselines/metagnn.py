@@ -76,17 +76,18 @@ class MetaGNN(Baseline):
         known = TaskSampler(graph.labels, split.known, self.task_shape)
         tasks = self.draw_validation_tasks(graph, split)
         choices = list(product(self.settings.fast_choices, self.settings.meta_choices))
-        num_steps, num_tried = self.settings.num_steps, 0
-        best = choices[0]
+        num_steps = self.settings.num_steps
+        tuning_steps = num_steps
         if len(choices) > 1:
             tuning_steps = min(self.settings.tuning_steps, num_steps)
-            num_tried = len(choices) * tuning_steps
-            best, _ = learn_best(
-                choices, lambda choice: self._train(known, tasks, *choice, num_steps=tuning_steps)
-            )
+        best, self._start = learn_best(
+            choices, lambda choice: self._train(known, tasks, *choice, num_steps=tuning_steps)
+        )
+        self.num_steps_ = len(choices) * tuning_steps
+        if tuning_steps < num_steps:
+            _, self._start = self._train(known, tasks, *best, num_steps=num_steps)
+            self.num_steps_ += num_steps
         self.fast_rate_, self.meta_rate_ = best
-        _, self._start = self._train(known, tasks, *best, num_steps=num_steps)
-        self.num_steps_ = num_tried + num_steps
 
     def score_tasks(self, tasks: Tasks) -> Float[np.ndarray, "task query"]:
         """Log-odds after the inner updates on each task's supports."""

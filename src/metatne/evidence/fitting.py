@@ -1,4 +1,4 @@
-"""`fit` of the head `evidence`: describe, measure, and learn with all labels."""
+"""`fit` of the head `evidence`: describe, learn, calibrate; for use, measure first."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 from jaxtyping import Float64
 
 from metatne.config import Config
+from metatne.errors import RunError
 from metatne.evidence.adaptation import Expert
 from metatne.evidence.calibration import Scored, calibrate
 from metatne.evidence.description import describe
 from metatne.evidence.head import Encoding, EvidenceHead
-from metatne.evidence.learning import Episodes, learn_head, mixed_episodes
+from metatne.evidence.learning import Episodes, interleaved_episodes, learn_head
 from metatne.evidence.lessons import (
     Lesson,
     SamplerKind,
@@ -58,11 +59,10 @@ def fit_evidence(
     sampler: SamplerKind = TaskSampler,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> tuple[EvidenceModel, Measured | None]:
-    """Learn from known and validation labels; of the former alone is what a node is known by.
+    """Learn from tasks of the known and of the validation labels.
 
-    A model `is_for_use`, and not one of many trials, is measured first, learned from known labels
-    alone, on the validation labels. It then takes all labels of the graph as evidence: those that
-    were set aside to measure, and those with too few holders for tasks.
+    In a trial, the known labels alone are what nodes are described by. A model `is_for_use` is
+    first learned so and measured on the validation labels; these are then known labels too.
     The `sampler` draws the tasks that weights are learned from; those that scores are read by,
     and those of the measure, are drawn uniformly.
     """
@@ -76,8 +76,7 @@ def fit_evidence(
         split = LabelSplit(known, known[:0], split.test, split.asked)
         place = description.place
         del description  # before the next takes memory
-        everything = np.arange(graph.labels.num_labels)
-        description = describe(graph, everything, seed=config.seed, place=place)
+        description = describe(graph, known, seed=config.seed, place=place)
     lesson = annotated_lesson(graph, split, description, config)
     annotated = None if lesson is None else learning.expert(lesson)
     lesson = unannotated_lesson(graph, split, description, config, has_others=annotated is not None)
@@ -132,7 +131,7 @@ class _Learning(NamedTuple):
 
     def _learn(self, encoding: Encoding, groups: list[list[Source]]) -> tuple[EvidenceHead, float]:
         config = self.config
-        return learn_head(
+        learned = learn_head(
             encoding,
             [self._episodes(encoding, group, number) for number, group in enumerate(groups)],
             num_steps=config.head_steps,
@@ -142,6 +141,9 @@ class _Learning(NamedTuple):
             without=config.head_without,
             should_stop=self.should_stop,
         )
+        if self.should_stop():
+            raise RunError("stopped; nothing is kept of a training of seconds: start it again")
+        return learned
 
     def _episodes(self, encoding: Encoding, group: list[Source], number: int) -> Episodes:
         config = self.config
@@ -153,7 +155,7 @@ class _Learning(NamedTuple):
                 task_shape(config), count, config.seed, purpose, sampler=self.sampler
             )
             drawn.append((source.description, tasks, source.masked(tasks)))
-        return mixed_episodes(encoding, drawn)
+        return interleaved_episodes(encoding, drawn)
 
     def _calibrated(
         self, encoding: Encoding, head: EvidenceHead, groups: list[list[Source]]
@@ -165,15 +167,15 @@ class _Learning(NamedTuple):
         for shape in dict.fromkeys((own, *SHAPES)):
             is_own = shape == own
             queries = own if is_own else (CALIBRATION_QUERIES, CALIBRATION_QUERIES)
-            task_shape = TaskShape(*shape, *queries)
+            asked = TaskShape(*shape, *queries)
             scores, truth = [], []
             for group in groups:
-                sources = [source for source in group if source.has_tasks(task_shape)]
+                sources = [source for source in group if source.has_tasks(asked)]
                 count = config.validation_tasks if is_own else CALIBRATION_TASKS
                 for turn, source in enumerate(sources):
                     purpose = f"calibrate {shape} {turn}"
                     some = -(-count // len(sources))
-                    tasks = source.draw(task_shape, some, config.seed, purpose)
+                    tasks = source.draw(asked, some, config.seed, purpose)
                     masked = source.masked(tasks)
                     scores.append(raw_scores(encoding, head, source.description, tasks, masked))
                     truth.append(tasks.is_positive)

@@ -58,16 +58,16 @@ def make_episodes(
     encoding: Encoding, description: Description, tasks: Tasks, masked: Int64[np.ndarray, " task"]
 ) -> Episodes:
     """The tasks as the head sees them, each without the label in its place of `masked`."""
-    return mixed_episodes(encoding, [(description, tasks, masked)])
+    return interleaved_episodes(encoding, [(description, tasks, masked)])
 
 
-def mixed_episodes(
+def interleaved_episodes(
     encoding: Encoding,
     sources: Sequence[tuple[Description, Tasks, Int64[np.ndarray, " task"]]],
 ) -> Episodes:
     """Equally many tasks of several descriptions in turn: any that follow each other are of all."""
     first = sources[0][1]
-    total, num_tokens = len(first) * len(sources), first.num_nodes
+    total, num_tokens = len(first) * len(sources), first.nodes_per_task
     num_supports = num_tokens - first.queries.shape[1]
     products = torch.empty(encoding.num_pairs, total, num_tokens, num_supports)
     traits = torch.empty(total, num_tokens, len(encoding.traits))
@@ -93,8 +93,8 @@ def mixed_episodes(
 
 def tasks_at_a_time(tasks: Tasks) -> int:
     """So many that their products fit."""
-    num_supports = tasks.num_nodes - tasks.queries.shape[1]
-    return int(max(1, PRODUCTS_AT_A_TIME // (num_supports * tasks.num_nodes)))
+    num_supports = tasks.nodes_per_task - tasks.queries.shape[1]
+    return int(max(1, PRODUCTS_AT_A_TIME // (num_supports * tasks.nodes_per_task)))
 
 
 def masked_columns(
@@ -152,7 +152,7 @@ def learn_head(
 
 
 def _windows(num_tasks: int, size: int) -> list[slice]:
-    """The tasks cut into parts of about this size, none much smaller than the others."""
+    """The tasks cut into equal parts of this size or more: never of a few left over."""
     bounds = np.linspace(0, num_tasks, max(1, num_tasks // size) + 1).round().astype(int)
     return [slice(start, end) for start, end in pairwise(bounds.tolist())]
 

@@ -117,36 +117,29 @@ def unannotated_lesson(
     has_others: bool,
 ) -> Lesson:
     """For nodes that nobody has annotated; for all, unless the others have an expert too."""
-    hiding = [
-        Source(
-            describe(
-                graph,
-                description.columns,
-                seed=config.seed,
-                hidden=hidden,
-                place=description.place,
-                in_this_order=True,
-            ),
-            graph.labels,
-            split.known,
-            hidden,
-        )
-        for hidden in _hidden_folds(graph.labels, description, config.seed)
-    ]
+    shape = task_shape(config)
     # Where too few nodes can be hidden: the same tasks, own labels left out by the encoding alone.
     blind = Source(description, graph.labels, split.known, None)
+    either = blind._replace(labels=np.concatenate((split.known, split.validation)))
+    hiding = [
+        blind._replace(description=_as_if_hidden(graph, hidden, description), asked=hidden)
+        for hidden in _hidden_folds(graph.labels, description, config.seed)
+        if either._replace(asked=hidden).has_tasks(shape)  # or nobody needs its description
+    ]
     training = _with_tasks(hiding, config) or _with_tasks([blind], config)
     if not training:
         raise LabelError(
             f"no known label of {graph.name!r} has enough holders for tasks of {config.positives} "
             f"positives; ask for fewer (--set positives=…), or give more labels"
         )
-    to_validate = [source._replace(labels=split.validation) for source in (*hiding, blind)]
-    if split.asked is not None:  # nodes whose labels are gone
-        to_validate = [to_validate[-1]._replace(asked=split.asked)]
-    validation = _with_tasks(to_validate, config)
-    if len(validation) > 1:  # blind ones only if there are no others
-        validation = [source for source in validation if source.asked is not None]
+    if split.asked is None:
+        validation = _with_tasks(
+            [source._replace(labels=split.validation) for source in hiding], config
+        ) or _with_tasks([blind._replace(labels=split.validation)], config)
+    else:  # nodes whose labels are gone
+        validation = _with_tasks(
+            [blind._replace(labels=split.validation, asked=split.asked)], config
+        )
     # Supports may show their own labels where those of the nodes asked about are hidden for sure:
     # in all tasks, and in use, where annotated nodes have an expert of their own.
     is_hidden = all(source.asked is not None for source in (*training, *validation))
@@ -157,6 +150,15 @@ def unannotated_lesson(
         seed=config.seed,
     )
     return Lesson(encoding, training, validation)
+
+
+def _as_if_hidden(
+    graph: Graph, hidden: Bool[np.ndarray, " node"], full: Description
+) -> Description:
+    """All that is known but the labels of these nodes."""
+    return describe(
+        graph, full.columns, seed=0, hidden=hidden, place=full.place, in_this_order=True
+    )
 
 
 def _with_tasks(sources: list[Source], config: Config) -> list[Source]:

@@ -205,6 +205,8 @@ class Labels:
             if pairs is not None:
                 nodes = pairs.of_label(label)
                 nodes = nodes if among is None else nodes[among[nodes]]
+                if pairs is self.unknown:  # a pair that is held is held, whatever else
+                    nodes = np.setdiff1d(nodes, self.holders(label))
                 if self.unannotated is not None:
                     nodes = nodes[self.unannotated[nodes] == of_unannotated]
                 elif of_unannotated:

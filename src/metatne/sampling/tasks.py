@@ -51,9 +51,9 @@ class Tasks:
         return len(self.labels)
 
     @property
-    def num_nodes(self) -> int:
-        """Of a task: its supports and queries."""
-        return sum(len(part[0]) for part in (self.positives, self.negatives, self.queries))
+    def nodes_per_task(self) -> int:
+        """Supports and queries."""
+        return sum(int(part.shape[1]) for part in (self.positives, self.negatives, self.queries))
 
     def __getitem__(self, part: slice) -> Tasks:
         """Some of the tasks."""

@@ -91,17 +91,15 @@ class ServedModel:
             can += ["explain", "relate", "suggest"]
         if self.graph is not None:
             can.append("ego")
-        quality = self.trained.quality
+        quality, names = self.trained.quality, self.trained.known_labels
+        if isinstance(scorer, EvidenceModel):  # which takes more of them for known, once measured
+            names = list(scorer.label_names)
         return ModelFacts(
             name=self.name,
             graph=self.trained.graph_name,
             fingerprint=self.trained.fingerprint,
             num_nodes=len(self.node_ids),
-            num_known_labels=len(
-                scorer.label_names
-                if isinstance(scorer, EvidenceModel)
-                else self.trained.known_labels
-            ),
+            num_known_labels=len(names),
             head="evidence" if isinstance(scorer, EvidenceModel) else "prototypes",
             can=can,
             typical_share=scorer.typical_share if isinstance(scorer, EvidenceModel) else None,
@@ -231,7 +229,7 @@ class ServedModel:
     def is_annotated(self) -> Bool[np.ndarray, " node"]:
         """Whether anybody looked at each node's labels.
 
-        The model itself may know less: labels that it was validated on are no part of it.
+        The model itself may know less: a label with too few holders for tasks is no part of it.
         """
         unannotated = self.known_labels.unannotated
         nobody = np.zeros(len(self.node_ids), dtype=bool)
