@@ -98,11 +98,15 @@ def test_a_model_is_updated_for_new_nodes(
     edges = tmp_path / "edges.csv"
     new = [f'newcomer,"{name}"' for name in people[:4]]
     edges.write_text(town.edges.read_text().rstrip("\n") + "\n" + "\n".join(new) + "\n")
-    made = run("graph", "import", edges, "--labels", town.labels, "--out", "larger")
+    labels = tmp_path / f"labels{town.labels.suffix}"
+    labels.write_text(town.labels.read_text().rstrip("\n") + "\nnewcomer,unheard of\n")
+    made = run("graph", "import", edges, "--labels", labels, "--out", "larger")
     assert made.code == 0, made.err
     done = run("update", model, "larger", "--out", "updated")
     assert done.code == 0, done.err
     assert "1 new" in done.err
+    assert "the others (" in done.err
+    assert "unheard of) count once you train again" in done.err
     found = run("predict", "updated", *examples(people), "--top", 1000)
     assert "newcomer" in found.out
     again = run("update", model, "larger", "--out", "updated")

@@ -18,7 +18,9 @@ from metatne.cli.options import (
     load_graph,
 )
 from metatne.cli.saving import save_model
+from metatne.errors import MAX_SHOWN
 from metatne.estimator import MetaTNE
+from metatne.evidence.model import EvidenceModel
 from metatne.graph.source import GraphSource
 
 EXAMPLE = """\b
@@ -46,7 +48,18 @@ def update(
     """
     check_new_directory("--out", out, overwrite=overwrite)
     before = MetaTNE.load(model)
-    after = before.update(load_graph(graph, data_dir))
+    today = load_graph(graph, data_dir)
+    after = before.update(today)
     save_model(after, GraphSource.of(graph), out, overwrite=overwrite)
     num_nodes = len(after.trained_.node_ids)
     say(f"saved {out}: {num_nodes:,} nodes, {num_nodes - len(before.trained_.node_ids):,} new")
+    scorer = after.trained_.scorer
+    assert isinstance(scorer, EvidenceModel)  # or `update` would have refused
+    others = sorted(set(today.labels.names) - set(scorer.label_names))
+    if others:
+        shown = ", ".join(others[:MAX_SHOWN]) + (", …" if len(others) > MAX_SHOWN else "")
+        say(
+            f"of the graph's {today.labels.num_labels} labels it looks up the "
+            f"{len(scorer.label_names)} that it learned from; the others ({shown}) count once you "
+            "train again"
+        )
