@@ -20,6 +20,7 @@ from metatne.errors import (
     UnknownNodeError,
 )
 from metatne.estimator import MetaTNE
+from metatne.graph.labels import Labels
 from metatne.graph.store import Graph
 from metatne.sampling.splits import LabelSplit
 from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape
@@ -173,9 +174,22 @@ def test_labels_with_too_few_holders_are_left_out(friends: Graph, sociable: Meta
 def test_labels_must_have_enough_for_training_and_for_validation(
     friends: Graph, changed: dict[str, int]
 ) -> None:
-    settings = {"positives": 1, "negatives": 1, "query_negatives": 1} | changed
+    settings: dict[str, Any] = {"positives": 1, "negatives": 1, "query_negatives": 1} | changed
+    settings["head"] = "prototypes"  # the default has as many queries as supports
     with pytest.raises(LabelError, match="no label can be used"):
         MetaTNE(**settings).fit(friends)
+
+
+def test_queries_of_the_paper_s_training_do_not_limit_the_default(planted: Graph) -> None:
+    """A label of seven holders has enough for tasks of 3 and 3."""
+    labels = planted.labels
+    few = np.arange(7)
+    nodes = np.concatenate((labels.holds.nodes, few))
+    numbers = np.concatenate((labels.holds.pair_labels, np.full(7, labels.num_labels)))
+    more = Labels.from_statements([*labels.names, "seven"], labels.num_nodes, nodes, numbers)
+    model = MetaTNE(positives=3, negatives=4, head_steps=2, head_tasks=20, validation_tasks=10)
+    trained = model.fit(planted.with_labels(more)).trained_
+    assert "seven" in {*trained.known_labels, *trained.validation_labels}
 
 
 def test_one_usable_label_is_not_enough() -> None:

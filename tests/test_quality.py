@@ -139,7 +139,10 @@ def test_what_is_told_is_of_the_tasks_that_both_have() -> None:
     """And a header that has no controls, or says less of them, is no model's."""
     walks = Control("personalised PageRank", 12, auc=0.75, gain=0.05, error=0.02)
     quality = Quality(0.71, 200, 4, (walks,))
-    assert "AUC 0.800, personalised PageRank 0.750, on 12 tasks of 4 labels" in quality.verdict()
+    assert (
+        "AUC 0.800, personalised PageRank 0.750: +0.050 ± 0.020, on 12 tasks of 4"
+        in quality.verdict()
+    )
     assert "tell little" not in quality.verdict()
     assert "so few" in replace(quality, num_labels=3).verdict()
     assert (

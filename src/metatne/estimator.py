@@ -23,6 +23,7 @@ from metatne.errors import (
 )
 from metatne.evidence.fitting import fit_evidence
 from metatne.evidence.growth import grown
+from metatne.evidence.lessons import task_shape
 from metatne.evidence.model import EvidenceModel
 from metatne.graph.store import Graph
 from metatne.model import MetaTNENetwork
@@ -127,17 +128,18 @@ class MetaTNE:
             )
         if team is not None:
             check_team(self.config)
+        is_evidence = self.config.head == "evidence"
         is_for_use = split is None  # and not one of many trials
         split = split or split_for_use(
             graph,
-            largest_shape(self.config),
+            task_shape(self.config) if is_evidence else largest_shape(self.config),
             share=self.config.validation_share,
             seed=self.config.seed,
         )
         check_memory(estimate_training_bytes(GraphSize.of(graph), self.config))
         learned: tuple[MetaTNENetwork | EvidenceModel, int, list[Validation], Scored | None]
         with one_thread():
-            if self.config.head == "evidence":
+            if is_evidence:
                 learned = self._fit_evidence(
                     graph, split, observers, should_stop, is_for_use=is_for_use
                 )

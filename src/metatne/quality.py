@@ -83,8 +83,9 @@ class Quality:
         """In a sentence: what was beaten, or that the model is not to be relied on."""
         best = max(self.controls, key=lambda control: ERRORS_AHEAD * control.error - control.gain)
         measured = (
-            f"AUC {best.auc + best.gain:.3f}, {best.name} {best.auc:.3f}, on {best.num_tasks} "
-            f"tasks of {self.num_labels} label{'s' * (self.num_labels != 1)} that it had not seen"
+            f"AUC {best.auc + best.gain:.3f}, {best.name} {best.auc:.3f}: {best.gain:+.3f} ± "
+            f"{best.error:.3f}, on {best.num_tasks} tasks of {self.num_labels} "
+            f"label{'s' * (self.num_labels != 1)} that it had not seen"
         )
         if all(control.name != PAGERANK for control in self.controls):
             measured += f"; {PAGERANK} was not tried, it takes too long on a graph of this size"

@@ -105,8 +105,8 @@ def test_a_model_is_updated_for_new_nodes(
     done = run("update", model, "larger", "--out", "updated")
     assert done.code == 0, done.err
     assert "1 new" in done.err
-    assert "the others (" in done.err
-    assert "unheard of) count once you train again" in done.err
+    assert "none that it learned from (" in done.err
+    assert "unheard of): those that are new" in done.err
     found = run("predict", "updated", *examples(people), "--top", 1000)
     assert "newcomer" in found.out
     again = run("update", model, "larger", "--out", "updated")

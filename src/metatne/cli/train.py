@@ -36,7 +36,7 @@ from metatne.cli.options import (
 from metatne.cli.plots import check_plot, plot_history
 from metatne.cli.saving import save_model
 from metatne.cli.training_bar import training_progress
-from metatne.errors import InputError, OutputExistsError, RunError
+from metatne.errors import MAX_SHOWN, InputError, OutputExistsError, RunError
 from metatne.estimator import MetaTNE
 from metatne.free_memory import format_bytes
 from metatne.graph.source import GraphSource
@@ -140,6 +140,13 @@ def train(
     if plot is not None:
         plot_history(model.history_, model.best_step_, plot)
         say(f"drew {plot}")
+    used = {*model.trained_.known_labels, *model.trained_.validation_labels}
+    if unused := [name for name in loaded.labels.names if name not in used]:
+        say(
+            f"{len(unused)} of {loaded.labels.num_labels} labels have too few holders and were not "
+            f"used ({', '.join(unused[:MAX_SHOWN])}{', …' if len(unused) > MAX_SHOWN else ''}); "
+            "smaller tasks use more of them (--set positives=…)"
+        )
     best = model.history_.set_index("step").loc[model.best_step_]
     say(
         f"saved {out}: step {model.best_step_} of {model.num_steps_}, "

@@ -20,7 +20,6 @@ from metatne.cli.options import (
 from metatne.cli.saving import save_model
 from metatne.errors import MAX_SHOWN
 from metatne.estimator import MetaTNE
-from metatne.evidence.model import EvidenceModel
 from metatne.graph.source import GraphSource
 
 EXAMPLE = """\b
@@ -53,13 +52,12 @@ def update(
     save_model(after, GraphSource.of(graph), out, overwrite=overwrite)
     num_nodes = len(after.trained_.node_ids)
     say(f"saved {out}: {num_nodes:,} nodes, {num_nodes - len(before.trained_.node_ids):,} new")
-    scorer = after.trained_.scorer
-    assert isinstance(scorer, EvidenceModel)  # or `update` would have refused
-    others = sorted(set(today.labels.names) - set(scorer.label_names))
+    known = {*before.trained_.known_labels, *before.trained_.validation_labels}
+    others = [name for name in today.labels.names if name not in known]
     if others:
         shown = ", ".join(others[:MAX_SHOWN]) + (", …" if len(others) > MAX_SHOWN else "")
         say(
-            f"of the graph's {today.labels.num_labels} labels it looks up the "
-            f"{len(scorer.label_names)} that it learned from; the others ({shown}) count once you "
+            f"{len(others)} of the graph's {today.labels.num_labels} labels are none that it "
+            f"learned from ({shown}): those that are new and have enough holders count once you "
             "train again"
         )

@@ -46,13 +46,11 @@ class Cell:
         """K+/K- as the paper writes them."""
         return f"{self.positives}/{self.negatives}"
 
-    @property
-    def title(self) -> str:
-        """What the table shows."""
-        queries = f"{self.query_positives}/{self.query_negatives}"
+    def title(self, *, with_queries: bool) -> str:
+        """What the table shows; how many queries a task has, where tables differ in that."""
         parts = [self.dataset, self.shots]
-        if queries != self.shots:
-            parts.append(f"queries {queries}")
+        if with_queries:
+            parts.append(f"queries {self.query_positives}/{self.query_negatives}")
         if self.protocol != PAPER:
             parts.append(f"protocol {self.protocol}")
         if self.tasks != 1_000:
@@ -90,8 +88,9 @@ def _tables(study: Study, rows: Sequence[Row]) -> Iterator[str]:
         place = order.get(cell.dataset, len(order))
         return cell.protocol, place, cell.positives, cell.negatives, *_queries(cell)
 
+    varies = any(_queries(cell) != (cell.positives, cell.negatives) for cell in cells)
     for cell in sorted(cells, key=rank):
-        yield f"### {cell.title}\n"
+        yield f"### {cell.title(with_queries=varies)}\n"
         yield _table(cell, cells[cell])
         yield _comparison(cells[cell])
 
@@ -161,10 +160,12 @@ def _comparison(rows: Sequence[Row]) -> str:
     """MetaTNE against every other method on the trials that both have, by AUC."""
     groups = list(_by_method(rows))
     ours = [(name, trials) for method, name, trials in groups if method == OURS]
-    lines: list[str] = []
+    tables = []
     for name, trials in ours:
-        lines.extend(_against(name, trials, [g for g in groups if g[1] != name]))
-    return "\n".join(lines) + "\n" if lines else ""
+        lines = list(_against(name, trials, [g for g in groups if g[1] != name]))
+        if lines:
+            tables.append("\n".join(lines) + "\n")
+    return "\n".join(tables)
 
 
 def _against(

@@ -65,7 +65,7 @@ def split_for_use(graph: Graph, shape: TaskShape, *, share: float, seed: int) ->
     if len(usable) == 1:
         raise LabelError(
             f"only the label {labels.names[usable[0]]!r} has enough holders to train on, "
-            "and one more is needed to choose the best step on; give more labels, or ask for "
-            f"fewer positives than {shape.positives} (--set positives=…)"
+            "and one more is needed to measure on, or to choose the best step; give more labels, "
+            f"or ask for fewer positives than {shape.positives} (--set positives=…)"
         )
     raise too_few_holders(labels, range(labels.num_labels), shape)
