@@ -9,7 +9,7 @@ from pathlib import Path
 
 from metatne.experiments.beyond.catalogue import STUDIES, BeyondStudy, Row
 from metatne.experiments.plots import draw_curves
-from metatne.experiments.report import METRICS, p_values
+from metatne.experiments.report import FEWEST_TO_TEST, METRICS, p_values
 
 Values = dict[tuple[str, float | None], dict[int, dict[str, float]]]
 """By series and place along the axis, then by trial: metrics."""
@@ -22,6 +22,11 @@ def write_beyond(rows: Sequence[Row], plots: Path, beside: Path) -> str:
         of_study = _of_one_setting([row for row in rows if row["study"] == name])
         if not of_study:
             continue
+        if not parts:
+            parts.append(
+                "In what follows, *difference* is of a line to the first one at the same place, on "
+                f"the trials that both have; fewer than {FEWEST_TO_TEST} trials have no p.\n"
+            )
         parts.append(f"## Beyond the paper: {study.title}\n\n`metatne beyond {name}`\n")
         for dataset in dict.fromkeys(row["dataset"] for row in of_study):
             values = _values([row for row in of_study if row["dataset"] == dataset])
