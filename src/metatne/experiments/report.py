@@ -67,8 +67,8 @@ def write_report(rows_by_study: dict[str, list[Row]]) -> str:
         "mean over its 50 trials. Which trials are averaged matters: methods with fewer trials "
         "than others compare only on the trials that they share, which is what *difference* "
         f"does (fewer than {FEWEST_TO_TEST} trials have no p; *of it* is the difference as a share "
-        "of the other's AUC). Seconds are of a trial; embeddings that trials share (LINE, Node2vec, "
-        "the features "
+        "of the other's AUC). Seconds are of a trial; embeddings that trials share (LINE, "
+        "Node2vec, the features "
         "of GCN and Meta-GNN, NetMF in the ridge) are made in the first one alone, and so are "
         "trainings that the cells of a trial share (GCN's and Planetoid's, mostly at 10/20).\n",
     ]
