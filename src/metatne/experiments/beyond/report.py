@@ -17,7 +17,7 @@ Values = dict[tuple[str, float | None], dict[int, dict[str, float]]]
 
 def write_beyond(rows: Sequence[Row], plots: Path, beside: Path) -> str:
     """The sections of the page, and their pictures drawn."""
-    parts = []
+    parts: list[str] = []
     for name, study in STUDIES.items():
         of_study = _of_one_setting([row for row in rows if row["study"] == name])
         if not of_study:
