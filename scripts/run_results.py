@@ -63,7 +63,7 @@ def commands(jobs: int) -> list[list[str]]:
         f"beyond {study} --dataset {name} --trials {trials}" for study, name, trials in BEYOND
     ]
     found += ["reproduce visual --dataset ppi --trials 1 --out docs/figures"]
-    found += ["reproduce search --dataset ppi --trials 1", "report"]
+    found += ["reproduce search --dataset ppi --trials 1 --samples 8", "report"]
     return [command.split() for command in found]
 
 

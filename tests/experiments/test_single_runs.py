@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from metatne.errors import InputError
+from metatne.errors import FileFormatError, InputError
+from metatne.experiments.search_space import published_point, search_file
 from metatne.experiments.single_runs import write_single_runs
 
-FOUND = {
-    "dataset": "ppi",
-    "trial": 3,
-    "samples": 8,
-    "steps": 1500,
-    "published": {"l2": 0.1, "num_heads": 1},
-    "found": [
-        {"auc": 0.66123, "f1": 0.5, "step": 900, "point": {"l2": 0.01, "num_heads": 4}},
-        {"auc": 0.6, "f1": 0.4, "step": 100, "point": {"l2": 0.001, "num_heads": 2}},
-    ],
-}
+TRIED = {"dataset": "ppi", "trial": 3, "num_steps": 1500, "validation_tasks": 9, "seconds": 2}
+OTHER_POINT = published_point("ppi") | {"l2": 0.01, "num_heads": 4}
+FOUND = [
+    TRIED
+    | {"point_hash": "a", "score": 1, "auc": 0.6, "f1": 0.4, "step": 100, "steps": 150}
+    | {"point": published_point("ppi")},
+    TRIED
+    | {"point_hash": "b", "score": 2, "auc": 0.66123, "f1": 0.5, "step": 900, "steps": 1500}
+    | {"point": OTHER_POINT},
+]
 COUNTED = [
     {"dataset": "ppi", "nodes": 3860, "edges": 37845, "labels": 50}
     | {"published": {"nodes": 3890, "edges": 76584}, "note": "loops are dropped"},
@@ -36,24 +36,36 @@ def test_what_was_run_is_shown(tmp_path: Path) -> None:
     results, plots = tmp_path / "results", tmp_path / "plots"
     for folder in (results, plots):
         folder.mkdir()
-    (results / "search-ppi.json").write_text(json.dumps(FOUND))
+    for row in FOUND:
+        search_file(results / "search.jsonl").append(row)
     (results / "datasets.json").write_text(json.dumps({"datasets": COUNTED}))
     (plots / "visual-ppi.svg").touch()
     page = write_single_runs(results, plots, tmp_path)
     assert "| ppi | 3,860 | 3,890 | 37,845 | 76,584 | 50 |  | loops are dropped |" in page
     assert "| mine | 7 |  | 9 |  | 2 |  |  |" in page
-    assert "AUC 0.6612 and F1 0.5000 after 900 steps" in page
     assert "| `l2` | 0.01 | 0.1 |" in page
-    assert "0.001" not in page
+    assert "| validation AUC | 0.6612 | 0.6000 |" in page
+    assert "| best step, of steps taken | 900 of 1,500 | 100 of 150 |" in page
     assert "](plots/visual-ppi.svg)" in page
 
 
-@pytest.mark.parametrize("name", ["datasets.json", "search-ppi.json"])
+def test_a_search_that_never_tried_the_published_point(tmp_path: Path) -> None:
+    search_file(tmp_path / "search.jsonl").append(FOUND[1])
+    page = write_single_runs(tmp_path, tmp_path, tmp_path)
+    assert "| validation AUC | 0.6612 | not tried |" in page
+
+
+def test_lines_that_are_something_else_are_named(tmp_path: Path) -> None:
+    (tmp_path / "search.jsonl").write_text('{"dataset": "ppi"}\n')
+    with pytest.raises(FileFormatError, match=r"search\.jsonl"):
+        write_single_runs(tmp_path, tmp_path, tmp_path)
+
+
 @pytest.mark.parametrize(
     "text",
     ["[]", "[1]", "{", "{}", '{"datasets": 5, "found": []}', '{"datasets": [{"nodes": "x"}]}', "5"],
 )
-def test_a_file_that_is_something_else_is_named(tmp_path: Path, name: str, text: str) -> None:
-    (tmp_path / name).write_text(text)
-    with pytest.raises(InputError, match=rf"{name}: expected what `metatne reproduce`"):
+def test_a_file_that_is_something_else_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "datasets.json").write_text(text)
+    with pytest.raises(InputError, match=r"datasets.json: expected what `metatne reproduce`"):
         write_single_runs(tmp_path, tmp_path, tmp_path)

@@ -7,11 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ray.tune.experiment import Trial as Attempt
 
 from metatne.cluster.session import ray_session
 from metatne.errors import RunError
 from metatne.estimator import MetaTNE
-from metatne.experiments.search import SPACE, search
+from metatne.experiments.search import _Writer, search
+from metatne.experiments.search_space import (
+    SPACE,
+    draw_points,
+    point_hash,
+    published_point,
+    search_file,
+)
 from metatne.experiments.visual import _plain_logits, draw_visual, embeddings_of, find_turned
 from metatne.graph.planted import planted_graph
 from metatne.graph.store import Graph
@@ -61,18 +69,72 @@ def test_the_picture(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_search(tmp_path: Path) -> None:
+    """What it leaves is not tried again, and a budget ends it with what there is."""
     planted_graph(300, num_labels=15, num_communities=5, seed=2).graph.save(tmp_path / "graph")
-    with ray_session(num_cpus=2):
-        found = search(
+    lines = search_file(tmp_path / "search.jsonl")
+
+    def run(num_samples: int, *, seconds: float = 600) -> list[dict[str, Any]]:
+        return search(
             str(tmp_path / "graph"),
             1,
+            lines,
             data_dir=None,
-            num_samples=2,
+            num_samples=num_samples,
             num_steps=10,
+            seconds=seconds,
             validation_tasks=5,
         )
-    assert [row["score"] for row in found] == sorted((row["score"] for row in found), reverse=True)
-    for row in found:
+
+    with ray_session(num_cpus=2):
+        found = run(1)
+        before = lines.path.read_text()
+        assert run(1) == found
+        assert lines.path.read_text() == before
+        with pytest.raises(RunError, match="the time was over"):
+            search(
+                str(tmp_path / "graph"),
+                2,
+                lines,
+                data_dir=None,
+                num_samples=1,
+                num_steps=10,
+                seconds=0.1,
+            )
+        more = run(2)
+    assert lines.path.read_text().startswith(before)
+    assert (len(found), len(more)) == (2, 3)
+    assert [row["score"] for row in more] == sorted((row["score"] for row in more), reverse=True)
+    for row in more:
         assert row["point"].keys() == SPACE.keys()
         assert all(row["point"][name] in values for name, values in SPACE.items())
         assert 0 < row["step"] <= row["steps"] <= 10
+
+
+def test_a_point_is_written_when_its_training_ends_with_the_best_it_had(tmp_path: Path) -> None:
+    facts = {"dataset": "mine", "trial": 1, "num_steps": 9, "validation_tasks": 5}
+    lines = search_file(tmp_path / "search.jsonl")
+    writer = _Writer(lines, facts)
+    attempts = [
+        Attempt("any", trial_id=name, config={"point": {"l2": value}}, stub=True)
+        for name, value in (("a", 0.1), ("b", 0.01))
+    ]
+    for step, score in ((1, 0.5), (3, 0.9), (9, 0.7)):
+        for attempt in attempts:
+            result = {"score": score, "auc": score / 2, "f1": score / 2, "step": step}
+            writer.on_trial_result(0, [], attempt, result | {"time_total_s": float(step)})
+    assert lines.rows() == []
+    writer.on_trial_complete(0, [], attempts[0])
+    (row,) = lines.rows()
+    assert (row["score"], row["step"], row["steps"], row["seconds"]) == (0.9, 3, 9, 9.0)
+    assert row["point"] == {"l2": 0.1}
+    for name in "ab":
+        writer.write(name)
+    assert [row["point"]["l2"] for row in lines.rows()] == [0.1, 0.01]
+
+
+def test_more_points_begin_with_the_same_ones() -> None:
+    few, many = draw_points(3, seed=1), draw_points(8, seed=1)
+    assert many[:3] == few
+    assert len({point_hash(point) for point in many}) > 4
+    assert draw_points(3, seed=2) != few
+    assert published_point("ppi")["tasks_per_step"] == 128

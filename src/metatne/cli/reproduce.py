@@ -24,13 +24,17 @@ from metatne.cli.options import (
     chosen_cluster,
     load_graph,
 )
-from metatne.config import Config
-from metatne.config import preset as paper_preset
 from metatne.errors import ConfigError, DatasetError, InputError, MissingExtraError, RunError
 from metatne.evaluation.paper import paper_statistics
 from metatne.evaluation.protocol import PAPER, PROTOCOLS, draws_label_zero
 from metatne.evaluation.results import ResultsFile
 from metatne.evaluation.runner import Engine, Trial, local_engine, run_trials
+from metatne.experiments.search_space import (
+    SEARCH_FILE,
+    SPACE,
+    published_point,
+    search_file,
+)
 from metatne.experiments.single_runs import COUNTS, DATASETS_FILE
 from metatne.experiments.studies import PAPER_DATASETS, STUDIES, Study, cells_of, chosen
 from metatne.graph.datasets import DATASETS
@@ -39,7 +43,7 @@ from metatne.storage import write_json
 
 DATASETS_STUDY, VISUAL, SEARCH = "datasets", "visual", "search"
 NAMES = (DATASETS_STUDY, *STUDIES, VISUAL, SEARCH)
-NUM_TASKS, NUM_SAMPLES, NUM_STEPS = 1_000, 16, 2_000
+NUM_TASKS, NUM_SAMPLES, NUM_STEPS, NUM_MINUTES = 1_000, 16, 2_000, 60.0
 WHAT, SEARCHING = "What is run", "The study `search`"
 
 _LIST = "\n".join(f"  {each.name:<10} {each.shows}: {each.title}" for each in STUDIES.values())
@@ -140,7 +144,8 @@ def reproduce(
             "--samples",
             min=1,
             metavar="N",
-            help=f"Points of the space that the search tries; {NUM_SAMPLES} by default.",
+            help="Points of the space that the search tries beside the published one; "
+            f"{NUM_SAMPLES} by default.",
             rich_help_panel=SEARCHING,
         ),
     ] = None,
@@ -151,6 +156,17 @@ def reproduce(
             min=10,
             metavar="N",
             help=f"Steps of a training in the search at most; {NUM_STEPS:,} by default.",
+            rich_help_panel=SEARCHING,
+        ),
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            "--minutes",
+            min=0.1,
+            metavar="N",
+            help="After so many the search ends, and what still runs counts with what it has "
+            f"reached; {NUM_MINUTES:g} by default.",
             rich_help_panel=SEARCHING,
         ),
     ] = None,
@@ -173,6 +189,7 @@ def reproduce(
             "--jobs": jobs != 1,
             "--samples": samples is not None,
             "--steps": steps is not None,
+            "--minutes": minutes is not None,
         },
     )
     if study == DATASETS_STUDY:
@@ -188,7 +205,7 @@ def reproduce(
     if study == SEARCH:
         cluster = chosen_cluster("ray", None, address)
         assert cluster is not None
-        size = (samples or NUM_SAMPLES, steps or NUM_STEPS)
+        size = (samples or NUM_SAMPLES, steps or NUM_STEPS, minutes or NUM_MINUTES)
         _search(dataset or "ppi", parse_trials(trials)[0], cluster, *size, out, data_dir)
         return
     wanted = STUDIES[study]
@@ -241,7 +258,7 @@ def reproduce(
 
 
 _OF_TRIALS = ("--methods", "--shots", "--tasks", "--protocol", "--jobs")
-_OF_THE_SEARCH = ("--samples", "--steps")
+_OF_THE_SEARCH = ("--samples", "--steps", "--minutes")
 
 
 def _refuse_idle_options(study: str, is_given: dict[str, bool]) -> None:
@@ -286,28 +303,40 @@ def _search(
     cluster: Cluster,
     samples: int,
     steps: int,
+    minutes: float,
     out: Path,
     data_dir: Path | None,
 ) -> None:
     with _extra():
         from metatne.cluster.session import plain_errors, ray_session
-        from metatne.experiments.search import SPACE, search
+        from metatne.experiments.search import search
 
     graph = load_graph(reference, data_dir)
-    path = out / f"search-{graph.name}.json"
+    path = out / SEARCH_FILE
     check_new_file("--out", path)
     with ray_session(cluster.address), plain_errors():
-        found = search(reference, trial, data_dir=data_dir, num_samples=samples, num_steps=steps)
-    published = Config(**paper_preset("paper", graph.name)).model_dump()
-    facts = {"dataset": graph.name, "trial": trial, "samples": samples, "steps": steps}
-    write_json(path, facts | {"published": published, "found": found})
+        found = search(
+            reference,
+            trial,
+            search_file(path),
+            data_dir=data_dir,
+            num_samples=samples,
+            num_steps=steps,
+            seconds=60 * minutes,
+        )
+    say(f"{len(found)} points tried, with the published one: {path}")
+    published = published_point(graph.name)
     table = Table(box=None, pad_edge=False)
     for column in ("setting", "best found", "published"):
         table.add_column(column)
-    for name in SPACE:
-        table.add_row(name, str(found[0]["point"][name]), str(published[name]))
     best = found[0]
-    table.add_row("validation AUC / F1", f"{best['auc']:.4f} / {best['f1']:.4f}", "-")
+    for name in SPACE:
+        table.add_row(name, str(best["point"][name]), str(published[name]))
+    reached = [row for row in found if row["point"] == published]
+    table.add_row(
+        "validation AUC / F1",
+        *(f"{row['auc']:.4f} / {row['f1']:.4f}" for row in (best, *reached)),
+    )
     show_table(table)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ray import tune
+from ray.tune.experiment import Trial as Attempt
 from ray.tune.schedulers import AsyncHyperBandScheduler
 
 from metatne.config import preset
@@ -15,26 +15,21 @@ from metatne.device import one_thread
 from metatne.errors import RunError
 from metatne.estimator import MetaTNE
 from metatne.evaluation.protocol import TrialSettings, draws_label_zero, hide_labels, trial_split
+from metatne.evaluation.results import ResultsFile
+from metatne.experiments.search_space import (
+    Point,
+    Row,
+    best_first,
+    draw_points,
+    point_hash,
+    published_point,
+)
 from metatne.graph.datasets import open_graph
 from metatne.training.trainer import Validation
 
-SPACE: Mapping[str, tuple[float, ...]] = {
-    "pairs_per_step": (512, 1024, 2048),
-    "tasks_per_step": (32, 64, 128),
-    "num_heads": (1, 2, 4),
-    "attention_dim": (128, 256),
-    "feedforward_dim": (256, 512),
-    "num_blocks": (1, 2, 3),
-    "l2": (0.001, 0.01, 0.1),
-    "structural_rate": (0.0001, 0.001),
-    "meta_rate": (0.0001, 0.001),
-    "decay_period": (500, 1000, 1500, 2000),
-}
-"""Table 4."""
-
 
 class _Reporter:
-    """Tells Ray Tune of every validation, so that it can end a trial that lags behind."""
+    """Tells Ray Tune of every validation, so that it can end a training that lags behind."""
 
     def on_step(self, step: int, num_steps: int, tau: float) -> None:
         """Nothing to tell."""
@@ -51,55 +46,122 @@ class _Reporter:
         )
 
 
+class _Writer(tune.Callback):  # type: ignore[misc] # Ray has no types
+    """Writes a point down when its training has ended: a search cut off keeps what it has."""
+
+    def __init__(self, lines: ResultsFile, facts: Row) -> None:
+        self.lines, self.facts = lines, facts
+        self.best: dict[str, Row] = {}
+        self.written: set[str] = set()
+
+    def on_trial_result(
+        self, iteration: int, trials: list[Attempt], trial: Attempt, result: Row, **_: Any
+    ) -> None:
+        """Keep the best validation of a training so far."""
+        best = self.best.get(trial.trial_id)
+        reached = {name: result[name] for name in ("score", "auc", "f1", "step")}
+        if best is not None and best["score"] >= reached["score"]:
+            reached = {name: best[name] for name in reached}
+        point = trial.config["point"]
+        self.best[trial.trial_id] = self.facts | {
+            "point_hash": point_hash(point),
+            "point": point,
+            **reached,
+            "steps": result["step"],
+            "seconds": round(result["time_total_s"], 1),
+        }
+
+    def on_trial_complete(
+        self, iteration: int, trials: list[Attempt], trial: Attempt, **_: Any
+    ) -> None:
+        """It is at its last step, or lagged behind, or the time is over."""
+        self.write(trial.trial_id)
+
+    def write(self, trial_id: str) -> None:
+        """Append what a training reached, once."""
+        if trial_id in self.best and trial_id not in self.written:
+            self.written.add(trial_id)
+            self.lines.append(self.best[trial_id])
+
+
 def search(
     reference: str,
     trial: int,
+    lines: ResultsFile,
     *,
     data_dir: Path | None,
     num_samples: int,
     num_steps: int,
+    seconds: float,
     validation_tasks: int = 1_000,
-    seed: int = 0,
-) -> list[dict[str, Any]]:
-    """Try so many points of the space, and return what each reached, the best first.
+) -> list[Row]:
+    """Try the published point and so many others, and return what each reached, the best first.
 
-    Asynchronous HyperBand ends three quarters of the trials early. Test labels are hidden
-    from all of them. Needs a Ray session.
+    A point that `lines` has is not tried again. Asynchronous HyperBand ends most trainings
+    early; when the time is over, those that still run count with what they have reached. Test
+    labels are hidden from all of them. Needs a Ray session.
     """
-    with tempfile.TemporaryDirectory(prefix="metatne-search-") as folder:
-        tuner = tune.Tuner(
-            tune.with_resources(
-                tune.with_parameters(
-                    _attempt,
-                    reference=reference,
-                    trial=trial,
-                    data_dir=data_dir,
-                    num_steps=num_steps,
-                    validation_tasks=validation_tasks,
+    dataset = open_graph(reference, data_dir=data_dir).name
+    facts = {
+        "dataset": dataset,
+        "trial": trial,
+        "num_steps": num_steps,
+        "validation_tasks": validation_tasks,
+    }
+    points = [published_point(dataset), *draw_points(num_samples, seed=trial)]
+    missing = _missing(points, lines, facts)
+    errors: list[Exception] = []
+    if missing:
+        writer = _Writer(lines, facts)
+        with tempfile.TemporaryDirectory(prefix="metatne-search-") as folder:
+            tuner = tune.Tuner(
+                tune.with_resources(
+                    tune.with_parameters(
+                        _attempt,
+                        reference=reference,
+                        trial=trial,
+                        data_dir=data_dir,
+                        num_steps=num_steps,
+                        validation_tasks=validation_tasks,
+                    ),
+                    {"cpu": 1},
                 ),
-                {"cpu": 1},
-            ),
-            param_space={name: tune.choice(list(values)) for name, values in SPACE.items()},
-            tune_config=tune.TuneConfig(
-                metric="score",
-                mode="max",
-                num_samples=num_samples,
-                scheduler=AsyncHyperBandScheduler(
-                    time_attr="step", max_t=num_steps, grace_period=max(1, num_steps // 10)
+                param_space={"point": tune.grid_search(missing)},
+                tune_config=tune.TuneConfig(
+                    metric="score",
+                    mode="max",
+                    time_budget_s=seconds,
+                    scheduler=AsyncHyperBandScheduler(
+                        time_attr="step", max_t=num_steps, grace_period=max(1, num_steps // 10)
+                    ),
                 ),
-                search_alg=tune.search.BasicVariantGenerator(random_state=seed),
-            ),
-            run_config=tune.RunConfig(storage_path=folder, name="search", verbose=0),
-        )
-        found = tuner.fit()
-        rows = [_row(result) for result in found if not result.error]
+                run_config=tune.RunConfig(
+                    storage_path=folder, name="search", verbose=0, callbacks=[writer]
+                ),
+            )
+            errors = list(tuner.fit().errors)
+        for trial_id in writer.best:  # what ran when the time was over
+            writer.write(trial_id)
+    rows = [row for row in lines.rows() if _is_of(row, facts, points)]
     if not rows:
-        raise RunError(f"no training of the search ended well: {found[0].error}")
-    return sorted(rows, key=lambda row: -float(row["score"]))
+        why = str(errors[0]) if errors else "the time was over before a first validation"
+        raise RunError(f"no training of the search came to a validation: {why}")
+    return best_first(rows)
+
+
+def _missing(points: list[Point], lines: ResultsFile, facts: Row) -> list[Point]:
+    """The points that no line has, each once."""
+    done = {row["point_hash"] for row in lines.rows() if facts.items() <= row.items()}
+    once = {point_hash(point): point for point in points}
+    return [point for name, point in once.items() if name not in done]
+
+
+def _is_of(row: Row, facts: Row, points: list[Point]) -> bool:
+    return facts.items() <= row.items() and row["point"] in points
 
 
 def _attempt(
-    point: dict[str, Any],
+    config: dict[str, Point],
     *,
     reference: str,
     trial: int,
@@ -118,20 +180,6 @@ def _attempt(
         "validate_every": max(1, num_steps // 10),
         "validation_tasks": validation_tasks,
     }
-    model = MetaTNE(**preset("paper", graph.name) | length | point | {"seed": trial})
+    model = MetaTNE(**preset("paper", graph.name) | length | config["point"] | {"seed": trial})
     with one_thread():
         model.fit(visible, split=split, observers=[_Reporter()])
-
-
-def _row(result: Any) -> dict[str, Any]:
-    """The best validation of a trial, and the point of the space that it was at."""
-    history = result.metrics_dataframe
-    best = history.loc[history["score"].idxmax()]
-    return {
-        "score": float(best["score"]),
-        "auc": float(best["auc"]),
-        "f1": float(best["f1"]),
-        "step": int(best["step"]),
-        "steps": int(history["step"].max()),
-        "point": dict(result.config),
-    }

@@ -8,6 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from metatne.errors import InputError
+from metatne.experiments.search_space import (
+    SEARCH_FILE,
+    best_first,
+    published_point,
+    search_file,
+)
 from metatne.integrity import parse_json
 
 DATASETS_FILE = "datasets.json"
@@ -22,17 +28,16 @@ def write_single_runs(results: Path, plots: Path, beside: Path) -> str:
     `beside`; pictures may be in either folder.
     """
     parts = []
-    for path in (results / DATASETS_FILE, *sorted(results.glob("search-*.json"))):
-        show = _datasets if path.name == DATASETS_FILE else _search
-        if path.exists():
-            try:
-                facts = parse_json(path.read_text(encoding="utf-8"))
-                parts += list(show(facts))
-            except (ValueError, LookupError, TypeError, AttributeError) as error:
-                raise InputError(
-                    f"{path}: expected what `metatne reproduce` writes there, found something "
-                    "else; take it away, or run the study again"
-                ) from error
+    path = results / DATASETS_FILE
+    if path.exists():
+        try:
+            parts += list(_datasets(parse_json(path.read_text(encoding="utf-8"))))
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{path}: expected what `metatne reproduce` writes there, found something "
+                "else; take it away, or run the study again"
+            ) from error
+    parts += list(_searches(search_file(results / SEARCH_FILE).rows()))
     return "\n".join([*parts, *_pictures(results, plots, beside)])
 
 
@@ -52,19 +57,32 @@ def _published(row: Row, count: str) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def _search(facts: Any) -> Iterator[str]:
-    best = facts["found"][0]
+def _searches(rows: list[Row]) -> Iterator[str]:
+    groups: dict[tuple[str, int, int], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["dataset"], row["trial"], row["num_steps"]), []).append(row)
+    for (dataset, trial, num_steps), group in groups.items():
+        yield from _search(dataset, trial, num_steps, best_first(group))
+
+
+def _search(dataset: str, trial: int, num_steps: int, found: list[Row]) -> Iterator[str]:
+    published = published_point(dataset)
+    tried = [row for row in found if row["point"] == published]
     yield (
-        f"\n## The search for hyper-parameters (Table 4), {facts['dataset']}, trial "
-        f"{facts['trial']}\n\n`metatne reproduce search`\n\n"
-        f"{facts['samples']} points of the paper's space, "
-        f"{facts['steps']:,} steps at most (asynchronous HyperBand ends most sooner); the best on "
-        f"validation tasks has AUC {best['auc']:.4f} and F1 {best['f1']:.4f} after "
-        f"{best['step']:,} steps. The published settings were found with 40,000 steps.\n"
+        f"\n## The search for hyper-parameters (Table 4), {dataset}, trial {trial}\n\n"
+        f"`metatne reproduce search --dataset {dataset} --trials {trial} --steps {num_steps}`\n\n"
+        f"{len(found)} points of the paper's space, {num_steps:,} steps at most (asynchronous "
+        "HyperBand ends most sooner, and so does the end of the time). The published settings "
+        "were found with 40,000 steps.\n"
     )
     yield "| setting | best found | published |\n|---|---|---|"
-    for name, value in best["point"].items():
-        yield f"| `{name}` | {value} | {facts['published'][name]} |"
+    for name, value in found[0]["point"].items():
+        yield f"| `{name}` | {value} | {published[name]} |"
+    for measure in ("auc", "f1"):
+        cells = [f"{row[measure]:.4f}" for row in (found[0], *tried[:1])]
+        yield f"| validation {measure.upper()} | {' | '.join([*cells, 'not tried'][:2])} |"
+    cells = [f"{row['step']:,} of {row['steps']:,}" for row in (found[0], *tried[:1])]
+    yield f"| best step, of steps taken | {' | '.join([*cells, ''][:2])} |"
     yield ""
 
 
