@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metatne.errors import GraphError, LabelError
-from metatne.graph.labels import LabelPairs, Labels, distinct
+from metatne.graph.label_pairs import LabelPairs, distinct
+from metatne.graph.labels import Labels
 from metatne.graph.raw import HOLDS, LACKS, UNKNOWN
 
 

@@ -18,7 +18,8 @@ from metatne.errors import LabelError
 from metatne.evidence.description import Description, describe
 from metatne.evidence.head import Encoding
 from metatne.evidence.learning import masked_columns
-from metatne.graph.labels import LabelPairs, Labels
+from metatne.graph.label_pairs import LabelPairs
+from metatne.graph.labels import Labels
 from metatne.graph.raw import HOLDS
 from metatne.graph.store import Graph
 from metatne.sampling.splits import LabelSplit

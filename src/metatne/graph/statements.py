@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from jaxtyping import Bool, Int8, Int64
 
 from metatne.errors import MAX_SHOWN, LabelError
-from metatne.graph.labels import Labels, distinct
+from metatne.graph.label_pairs import distinct
+from metatne.graph.labels import Labels
 from metatne.graph.node_ids import NodeIds, as_integer
 from metatne.graph.raw import HOLDS, LACKS, UNKNOWN, RawLabels
 

@@ -14,7 +14,8 @@ from jaxtyping import Float32, Int64, Integer
 
 from metatne.errors import GraphError
 from metatne.graph.disk import Arrays, Parts, check_digests, digests, open_parts, save_parts
-from metatne.graph.labels import LabelPairs, Labels
+from metatne.graph.label_pairs import LabelPairs
+from metatne.graph.labels import Labels
 from metatne.graph.node_ids import NodeIds
 from metatne.graph.report import BuildReport
 from metatne.storage import read_steadily

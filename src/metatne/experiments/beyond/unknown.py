@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Int64
 
 from metatne.experiments.beyond.trial import Lines, Trial, line
-from metatne.graph.labels import LabelPairs, Labels
+from metatne.graph.label_pairs import LabelPairs
+from metatne.graph.labels import Labels
 from metatne.graph.store import Graph
 from metatne.seeding import numpy_generator
 
