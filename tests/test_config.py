@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from metatne.config import Config, make_config, parse_assignments, preset, read_toml
+from metatne.config import (
+    OF_BOTH_HEADS,
+    Config,
+    hash_settings,
+    make_config,
+    parse_assignments,
+    preset,
+    read_toml,
+    used_settings,
+)
 from metatne.errors import ConfigError
 
 # As published: N1, N2, lambda, alpha_1, alpha_2, N_decay, d', H, d_ff, L.
@@ -54,12 +63,14 @@ def test_elsewhere_the_paper_preset_is_blogcatalogs() -> None:
     assert preset("paper", "ppi") != preset("paper", "blogcatalog")
 
 
-def test_brief_is_the_paper_preset_cut_short() -> None:
-    """What decides how a network learns, but for the size of a batch, is as published."""
+def test_brief_has_the_sizes_and_rates_of_the_paper() -> None:
+    sizes = ("dim", "attention_dim", "num_heads", "feedforward_dim", "num_blocks", "dropout")
+    rates = ("structural_rate", "meta_rate", "l2", "pairs_per_step", "negatives_per_pair")
     for dataset in ("ppi", "blogcatalog"):
-        brief, paper = preset("brief", dataset), preset("paper", dataset)
-        changed = {name for name in paper if brief[name] != paper[name]}
-        assert changed == {"tasks_per_step", "num_steps", "validation_tasks", "patience"}
+        brief, paper = (make_config(preset(name, dataset)) for name in ("brief", "paper"))
+        for name in (*sizes, *rates):
+            assert getattr(brief, name) == getattr(paper, name)
+        assert brief.num_steps < paper.num_steps
 
 
 def test_the_default_preset_changes_nothing() -> None:
@@ -118,19 +129,33 @@ def test_every_setting_says_what_it_is() -> None:
     assert all(field.description for field in Config.model_fields.values())
 
 
-def test_the_hash_names_what_changes_a_result() -> None:
-    plain = make_config({}).hash()
+@pytest.mark.parametrize("head", ["evidence", "prototypes"])
+def test_the_hash_names_what_changes_a_result(head: str) -> None:
+    """A setting of the other head is none of these, nor are device and seed."""
+
+    def hashed(settings: dict[str, Any]) -> str:
+        return hash_settings(used_settings(make_config({"head": head} | settings).model_dump()))
+
+    plain = hashed({})
     assert len(plain) == 12
-    assert make_config({"device": "cpu", "seed": 7}).hash() == plain
-    for name, default in make_config({}).model_dump().items():
-        if name not in ("device", "seed"):
-            assert make_config({name: another(default)}).hash() != plain, name
+    counted = {
+        name
+        for name, default in make_config({}).model_dump().items()
+        if name != "head" and hashed({name: another(default)}) != plain
+    }
+    of_evidence = {name for name in Config.model_fields if name.startswith("head_")}
+    of_prototypes = {*Config.model_fields} - of_evidence - {"head", "device", "seed"}
+    assert counted == (of_prototypes if head == "prototypes" else {*OF_BOTH_HEADS, *of_evidence})
+
+
+def test_settings_of_another_method_are_all_used() -> None:
+    assert used_settings({"rate": 2, "head_steps": 5}) == {"rate": 2, "head_steps": 5}
 
 
 def another(value: Any) -> Any:
     """A value that a setting with this default may also have."""
-    if value in ("evidence", ()):
-        return "prototypes" if value else ("level",)
+    if value in ("auto", ()):
+        return "cpu" if value else ("level",)
     if value is None or isinstance(value, bool):
         return 3 if value is None else not value
     return 2 * value if isinstance(value, int) else value / 2

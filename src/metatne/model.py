@@ -24,10 +24,16 @@ from metatne.noise import Noise, SetMasks
 class MetaTNENetwork(nn.Module):
     """Node embeddings U and the transformation Tr that adapts them to a task."""
 
+    line: Float[Tensor, ""]
+
     def __init__(self, num_nodes: int, config: Config) -> None:
         super().__init__()
         self.embeddings = initial_table(num_nodes, config.dim)
         self.transformation = Transformation(config)
+        # Where decisions change, before it is taken off: 0 but for a line chosen by validation.
+        # On the CPU even when weights have no memory yet: a line of 0 is in no file.
+        zero = torch.zeros((), device="cpu")
+        self.register_buffer("line", zero, persistent=config.validated_line)
 
     def forward(
         self,
@@ -55,7 +61,7 @@ class MetaTNENetwork(nn.Module):
         the two distances is the logistic function of their difference.
         """
         positive, negative = self.transformation.closeness((positives, negatives), queries, noise)
-        return positive - negative
+        return positive - negative - self.line
 
 
 def initial_table(num_nodes: int, dim: int) -> nn.Parameter:

@@ -79,6 +79,7 @@ def test_rows_say_what_was_run(saved_graph: str, trials_run: list[int], tmp_path
         "seconds": 1.0,
         "steps": 9,
         "memory_gb": 0.5,
+        "best_step": None,
     }
 
 
@@ -99,7 +100,7 @@ def test_finished_trials_are_not_run_again(
     [
         {"negatives": 7},
         {"num_tasks": 21},
-        {"settings": (("dim", 64),)},
+        {"settings": (("head_steps", 64),)},
         {"preset": "paper"},
         {"draws_label_zero": False},
     ],
@@ -112,6 +113,15 @@ def test_other_settings_are_other_trials(
     evaluate(saved_graph, replace(SETTINGS, **changed), [1], results=results)
     assert trials_run == [1, 1]
     assert len(results.rows()) == 2
+
+
+def test_a_setting_that_the_head_does_not_use_makes_no_other_trial(
+    saved_graph: str, trials_run: list[int], tmp_path: Path
+) -> None:
+    results = ResultsFile(tmp_path / "results.jsonl")
+    evaluate(saved_graph, SETTINGS, [1], results=results)
+    evaluate(saved_graph, replace(SETTINGS, settings=(("dim", 64),)), [1], results=results)
+    assert trials_run == [1]
 
 
 def test_another_graph_of_that_name_is_another_trial(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from metatne.evidence.calibration import FORGONE, Scored, best_threshold, calibrate
+from metatne.decisions import FORGONE, best_threshold
+from metatne.evidence.calibration import Scored, calibrate
 
 
 def test_probabilities_are_calibrated_for_a_prior() -> None:

@@ -61,6 +61,20 @@ def test_stopped_and_resumed_is_as_if_never_stopped(
     assert model.history_["seconds"].is_monotonic_increasing
 
 
+def test_a_line_of_validation_tasks_is_resumed_saved_and_loaded(
+    planted: Graph, small_settings: dict[str, Any], tmp_path: Path
+) -> None:
+    settings = small_settings | {"validated_line": True}
+    checkpoint = tmp_path / "checkpoint.safetensors"
+    unbroken = MetaTNE(**settings).fit(planted)
+    with pytest.raises(Stopped):
+        MetaTNE(**settings).fit(planted, checkpoint=checkpoint, should_stop=after(12))
+    resumed = MetaTNE(**settings).fit(planted, checkpoint=checkpoint, resume=True)
+    assert_same_training(resumed, unbroken)
+    unbroken.save(tmp_path / "model")
+    assert_same_training(MetaTNE.load(tmp_path / "model"), unbroken)
+
+
 def test_without_resume_training_starts_anew(
     planted: Graph, small_settings: dict[str, Any], tmp_path: Path
 ) -> None:

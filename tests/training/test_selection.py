@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from metatne.decisions import FORGONE
 from metatne.graph.store import Graph
 from metatne.metrics import f1, roc_auc
 from metatne.sampling.tasks import TaskSampler
@@ -38,6 +39,33 @@ def test_the_best_step_by_validation_is_returned(
     best = max(history, key=lambda validation: validation.score)
     assert best.auc == pytest.approx(roc_auc(logits, tasks.is_positive).mean(), abs=1e-6)
     assert best.f1 == pytest.approx(f1(logits > 0, tasks.is_positive).mean(), abs=1e-6)
+
+
+def test_decisions_change_at_the_line_that_validation_tasks_choose(
+    planted: Graph, small_settings: dict[str, Any]
+) -> None:
+    """Nobody gets another rank by it, and no other line has much higher an F1."""
+    plain, lined = (
+        trainer_of(planted, small_settings, num_steps=10, validated_line=chosen)
+        for chosen in (False, True)
+    )
+    networks = plain.run(), lined.run()
+    assert [v.auc for v in plain.state.history] == [v.auc for v in lined.state.history]
+    tasks = lined.validation_tasks
+    logits = score_tasks(networks[1], tasks)
+    best = max(lined.state.history, key=lambda validation: validation.score)
+    assert best.f1 == pytest.approx(f1(logits > 0, tasks.is_positive).mean(), abs=1e-6)
+    exact, truth = logits.astype(float), tasks.is_positive
+
+    def pooled_f1(line: float) -> float:
+        called = exact > line
+        return float(2 * (called & truth).sum() / (called.sum() + truth.sum()))
+
+    enough = (1 - FORGONE) * max(pooled_f1(line) for line in np.unique(exact))
+    assert pooled_f1(0.0) >= enough - 1e-9
+    assert networks[1].line.item() != 0
+    assert networks[0].line.item() == 0
+    assert "line" not in networks[0].state_dict()
 
 
 def test_a_start_that_training_spoils_is_kept(

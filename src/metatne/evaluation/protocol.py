@@ -84,6 +84,9 @@ class TrialResult:
     memory_gb: float
     """The most that the process held at any moment of the trial."""
 
+    best_step: int | None = None
+    """The step that was kept, of a method that chooses one."""
+
 
 def draws_label_zero(dataset: str) -> bool:
     """Whether label 0 is drawn where nobody says: not on the paper's data sets."""
@@ -158,6 +161,7 @@ def run_trial(
         seconds=round(drawing + fit.seconds + time.perf_counter() - started, 2),
         steps=fit.method.num_steps_,
         memory_gb=round(max(fit.peak, peak_so_far()) / 1e9, 3),
+        best_step=getattr(fit.method, "best_step_", None),
     )
 
 

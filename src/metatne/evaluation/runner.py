@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from metatne.config import hash_settings
+from metatne.config import hash_settings, used_settings
 from metatne.device import one_thread
 from metatne.errors import MAX_SHOWN, InputError, MetaTNEError, RunError
 from metatne.evaluation.methods import check_method
@@ -243,7 +243,7 @@ def _row_key(trial: Trial) -> Row:
 def config_hash(graph: Graph, settings: TrialSettings, trial: int) -> str:
     """Names all that a row's other fields do not say: settings, label 0, graph, kind of head."""
     params = new_trial_method(settings, graph.name, trial).get_params()
-    text = f"{hash_settings(params)}/{settings.draws_label_zero}/{graph.fingerprint}"
+    text = f"{hash_settings(used_settings(params))}/{settings.draws_label_zero}/{graph.fingerprint}"
     if params.get("head") == "evidence":
         text += f"/head {VERSION}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]

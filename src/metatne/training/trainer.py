@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float32
+from jaxtyping import Bool, Float32
 from torch import Tensor
 
 from metatne.config import Config
+from metatne.decisions import best_threshold
 from metatne.device import resolve_device
 from metatne.errors import TrainingError
 from metatne.graph.store import Graph
@@ -231,6 +232,7 @@ class Trainer:
                 f"structural_rate={self.config.structural_rate} "
                 f"and meta_rate={self.config.meta_rate}"
             )
+        line = _line_of(logits, tasks.is_positive) if self.config.validated_line else 0.0
         means = {kind: sum(v) / len(v) if v else None for kind, v in state.losses.items()}
         validation = Validation(
             step=state.step,
@@ -238,7 +240,7 @@ class Trainer:
             structural_loss=means["structural"],
             meta_loss=means["meta"],
             auc=float(roc_auc(logits, tasks.is_positive).mean()),
-            f1=float(f1(logits > 0, tasks.is_positive).mean()),
+            f1=float(f1(logits > line, tasks.is_positive).mean()),
             seconds=state.seconds,
         )
         best = max((v.score for v in state.history), default=-math.inf)
@@ -252,6 +254,8 @@ class Trainer:
                     state.best_weights[name].copy_(weight)
                 else:
                     state.best_weights[name] = weight.detach().clone()
+            if self.config.validated_line:  # the network's own stays 0 while it learns
+                state.best_weights["line"].fill_(line)
         for observer in observers:
             observer.on_validation(validation, is_best=is_best)
 
@@ -290,6 +294,16 @@ def _starting_network(
     if start is not None:
         network.embeddings.data.add_(torch.from_numpy(start), alpha=config.spectral_scale)
     return network
+
+
+def _line_of(
+    logits: Float32[np.ndarray, "task query"], is_positive: Bool[np.ndarray, "task query"]
+) -> float:
+    """The log-odds above which calling queries positive has about the best F1."""
+    exact = logits.astype(np.float64)
+    first = best_threshold(exact[is_positive], exact[~is_positive], float(is_positive.mean()))
+    # A decision is for what is above the line, and the first query of these is.
+    return float(np.nextafter(np.float32(first), np.float32(-np.inf)))
 
 
 def training_shape(config: Config) -> TaskShape:

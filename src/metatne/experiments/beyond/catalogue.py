@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from metatne.config import make_config
+from metatne.config import make_config, used_settings
 from metatne.evaluation.results import ResultsFile
 from metatne.evidence.head import VERSION
 from metatne.experiments.beyond.growth import growth
@@ -62,7 +62,7 @@ def results_file(folder: Path) -> ResultsFile:
 def hash_of_study(graph: Graph, settings: Mapping[str, Any] = {}) -> str:
     """Names the very graph, the settings and the kind of head."""
     facts = {"head version": VERSION, "graph": graph.fingerprint}
-    described = json.dumps(make_config(settings).model_dump() | facts)
+    described = json.dumps(used_settings(make_config(settings).model_dump()) | facts)
     return hashlib.sha256(described.encode()).hexdigest()[:16]
 
 
