@@ -88,6 +88,25 @@ def test_variants_have_the_papers_f1() -> None:
     assert cells[3] == ""
 
 
+def test_variants_are_compared_by_the_papers_f1_and_by_auc() -> None:
+    rows = [row("v1", trial, 0.6, f1=0.4 + trial / 100) for trial in (1, 2, 3)]
+    page = write_report({"ablation": [*OURS, *rows]})
+    of_f1, of_auc = page.index("both have, F1:"), page.index("both have, AUC:")
+    assert of_f1 < of_auc
+    assert line_of(page[of_f1:], "V1 (default)")[2] == f"{0.5 - 0.42:+.4f}"
+    assert line_of(page[of_auc:], "V1 (default)")[2] == f"{0.72 - 0.6:+.4f}"
+
+
+def test_cells_without_a_trial_are_named() -> None:
+    page = write_report({"overall": OURS, "queries": [row("metatne", 1, 0.6, negatives=30)]})
+    missing = page[page.index("without a trial") :].splitlines()
+    (ppi,) = (line for line in missing if "`overall`, ppi 10/20" in line)
+    assert "lp, line, node2vec" in ppi
+    assert "metatne," not in ppi
+    assert "- `overall`, ppi 10/40: all methods" in missing
+    assert "- `queries`, ppi 10/30: planetoid" in missing
+
+
 def test_what_the_paper_does_not_have_has_no_column() -> None:
     page = write_report({"overall": [row("metatne", 1, 0.7, dataset="debian")]})
     assert "| method | trials | AUC | F1 | recall | AP | seconds | GB |\n|" + 8 * "---|" in page

@@ -67,7 +67,7 @@ def write_report(rows_by_study: dict[str, list[Row]]) -> str:
         "mean over its 50 trials. Which trials are averaged matters: methods with fewer trials "
         "than others compare only on the trials that they share, which is what *difference* "
         f"does (fewer than {FEWEST_TO_TEST} trials have no p; *of it* is the difference as a share "
-        "of the other's AUC). Seconds are of a trial; embeddings that trials share (LINE, "
+        "of the other's mean). Seconds are of a trial; embeddings that trials share (LINE, "
         "Node2vec, the features "
         "of GCN and Meta-GNN, NetMF in the ridge) are made in the first one alone, and so are "
         "trainings that the cells of a trial share (GCN's and Planetoid's, mostly at 10/20).\n",
@@ -77,7 +77,30 @@ def write_report(rows_by_study: dict[str, list[Row]]) -> str:
             parts.append(f"## {study.title} ({study.shows})\n")
             parts.append(f"`metatne reproduce {name}`\n")
             parts.extend(_tables(study, rows))
+    if missing := list(_missing(rows_by_study)):
+        parts.append("## Cells of the paper without a trial here\n")
+        parts.append("\n".join(missing) + "\n")
     return "\n".join(parts)
+
+
+def _missing(rows_by_study: dict[str, list[Row]]) -> Iterator[str]:
+    """A line for each table, data set and number of shots that lacks methods."""
+    for study in STUDIES.values():
+        rows = rows_by_study.get(study.name, [])
+        # Queries are not told: who has run one of a figure's columns has run them all.
+        shots = dict.fromkeys((cell.positives, cell.negatives) for cell in study.cells())
+        for dataset in study.datasets:
+            for positives, negatives in shots:
+                here = (dataset, positives, negatives)
+                run = {
+                    row["method"]
+                    for row in rows
+                    if (row["dataset"], row["positives"], row["negatives"]) == here
+                }
+                lacking = [method for method in study.methods if method not in run]
+                if lacking:
+                    whose = "all methods" if not run else ", ".join(lacking)
+                    yield f"- `{study.name}`, {dataset} {positives}/{negatives}: {whose}"
 
 
 def _tables(study: Study, rows: Sequence[Row]) -> Iterator[str]:
@@ -94,7 +117,8 @@ def _tables(study: Study, rows: Sequence[Row]) -> Iterator[str]:
     for cell in sorted(cells, key=rank):
         yield f"### {cell.title(with_queries=varies)}\n"
         yield _table(cell, cells[cell])
-        yield _comparison(cells[cell])
+        for metric in study.compared:
+            yield _comparison(cells[cell], metric)
 
 
 def _queries(cell: Cell) -> tuple[int, int]:
@@ -158,36 +182,36 @@ def _mean_std(values: Sequence[float]) -> str:
     return f"{statistics.mean(values):.4f}{spread}"
 
 
-def _comparison(rows: Sequence[Row]) -> str:
-    """MetaTNE against every other method on the trials that both have, by AUC."""
+def _comparison(rows: Sequence[Row], metric: str) -> str:
+    """MetaTNE against every other method on the trials that both have."""
     groups = list(_by_method(rows))
     ours = [(name, trials) for method, name, trials in groups if method == OURS]
     tables = []
     for name, trials in ours:
-        lines = list(_against(name, trials, [g for g in groups if g[1] != name]))
+        lines = list(_against(name, trials, [g for g in groups if g[1] != name], metric))
         if lines:
             tables.append("\n".join(lines) + "\n")
     return "\n".join(tables)
 
 
 def _against(
-    name: str, ours: Sequence[Row], others: Iterable[tuple[str, str, list[Row]]]
+    name: str, ours: Sequence[Row], others: Iterable[tuple[str, str, list[Row]]], metric: str
 ) -> Iterator[str]:
-    by_trial = {row["trial"]: row["auc"] for row in ours}
+    by_trial = {row["trial"]: row[metric] for row in ours}
     compared = []
     for _, other, trials in others:
         shared = [row for row in trials if row["trial"] in by_trial]
         if len(shared) < 2:
             continue
-        gaps = [by_trial[row["trial"]] - row["auc"] for row in shared]
+        gaps = [by_trial[row["trial"]] - row[metric] for row in shared]
         compared.append((statistics.mean(gaps), other, gaps, shared))
     if not compared:
         return
-    yield f"{name} less each other method on the trials that both have, AUC:\n"
+    yield f"{name} less each other method on the trials that both have, {METRICS[metric]}:\n"
     yield "| method | shared trials | difference | of it, % | p (paired t) | p (Wilcoxon) |"
     yield "|---|---|---|---|---|---|"
     for mean, other, gaps, shared in sorted(compared, key=lambda each: each[0]):
-        base = statistics.mean(row["auc"] for row in shared)
+        base = statistics.mean(row[metric] for row in shared)
         yield (
             f"| {other} | {len(gaps)} | {mean:+.4f} | {100 * mean / base:+.1f} "
             f"| {' | '.join(p_values(gaps))} |"

@@ -30,6 +30,9 @@ class Study:
     preset: str = "default"
     """Of the methods that have presets, where the user names none."""
 
+    compared: tuple[str, ...] = ("auc",)
+    """The metrics that methods are held against each other by, trial by trial."""
+
 
 def _cells(*shots: Shots, queries: Sequence[Shots | None] = (None,)) -> Iterator[TrialSettings]:
     for positives, negatives in shots:
@@ -71,6 +74,7 @@ STUDIES = {
             ("metatne", *VARIANTS),
             lambda: _cells((10, 20), (10, 40)),
             preset="short",
+            compared=("f1", "auc"),  # Table 3 is of F1
         ),
         Study(
             "negatives",
