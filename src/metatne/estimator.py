@@ -275,7 +275,11 @@ class MetaTNE:
         candidates: Sequence[NodeId] | None = None,
         prior: float | None = None,
     ) -> list[NodeId]:
-        """The nodes to label next: those that would help most, most helpful first."""
+        """The nodes to label next: those that would help most, most helpful first.
+
+        Doubt counts, and variety: a node unlike those named before it may come before one that
+        is less certain, even if the model has all but decided on it.
+        """
         if number < 1:
             raise SupportError(f"number: expected at least 1, found {number}")
         check_prior(prior)

@@ -202,7 +202,7 @@ def _check_new(path: Path, *, overwrite: bool) -> None:
     if path.exists() and not overwrite:
         raise OutputExistsError(
             f"{path} exists already; choose another directory, "
-            "or say that it may be overwritten (--overwrite)"
+            "or say that it may be overwritten (overwrite=True; --overwrite on the command line)"
         )
 
 

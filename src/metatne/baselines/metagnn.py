@@ -46,7 +46,9 @@ class MetaGNNSettings(ConvolutionSettings):
         200, ge=1, description="updates of the start while rates are being chosen"
     )
     tasks_per_step: int = Field(5, ge=1, description="tasks of such an update")
-    num_looks: int = Field(3, ge=1, description="times validation tasks are looked at")
+    num_looks: int = Field(
+        3, ge=1, description="looks at validation tasks on the way; one more at the end"
+    )
 
 
 class MetaGNN(Baseline):
