@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import product
+from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
+from metatne.config import make_config
+from metatne.graph.store import Graph
 from metatne.seeding import torch_seed
-from metatne.variants import OneSetNetwork
+from metatne.training.trainer import Trainer
+from metatne.variants import FreezingTrainer, OneSetNetwork
 from networks import assert_agree, noise_of, outcome, random_task, randomise, small_config
 from reference import reference_one_set_logits
+from training.trainers import SPLIT
 
 DOUBLE = 1e-9
 """How far network and reference may differ by rounding, as a share of the largest entry."""
@@ -45,3 +52,28 @@ def test_v2_is_one_attention_over_all_nodes_of_a_task(
     # The last norm's shift moves query and prototype alike; all else makes a difference.
     still = [name for name, by in expected.gradients.items() if by.abs().max() < 1e-9]
     assert still == [list(expected.gradients)[-1]]
+
+
+def test_v4_knows_the_graph_and_not_its_labels(
+    planted: Graph, small_settings: dict[str, Any]
+) -> None:
+    """Neither its start nor its meta steps, which leave the embeddings as they are, tell of them.
+
+    The full model's start does.
+    """
+    renamed = planted.with_labels(planted.labels.select(range(planted.labels.num_labels)[::-1]))
+    config = make_config(small_settings | {"spectral_scale": 0.1, "num_steps": 8})
+
+    def embeddings(kind: type[Trainer], graph: Graph, num_steps: int) -> Tensor:
+        trainer = kind(graph, SPLIT, config)
+        for _ in range(num_steps):
+            trainer.take_step(1.0)
+            trainer.state.step += 1
+        for rows in trainer.row_optimisers.values():
+            rows.settle_all()
+        return trainer.network.embeddings.detach().clone()
+
+    other_labels = [embeddings(FreezingTrainer, graph, 8) for graph in (planted, renamed)]
+    assert torch.equal(*other_labels)
+    assert torch.equal(other_labels[0], embeddings(FreezingTrainer, planted, 4))
+    assert not torch.equal(*(embeddings(Trainer, graph, 0) for graph in (planted, renamed)))

@@ -155,6 +155,8 @@ class SummingTrainer(Trainer):
 class FreezingTrainer(Trainer):
     """V4's: structural steps first, then meta steps that leave the embeddings as they are."""
 
+    start_knows_labels = False
+
     def take_step(self, tau: float) -> None:
         """A step of the kind whose time it is."""
         if self.state.step < STRUCTURAL_SHARE * self.config.num_steps:
@@ -229,15 +231,9 @@ def _best_score(model: MetaTNE) -> float:
 
 
 class FrozenEmbeddings(Variant):
-    """V4: embeddings learned from the graph alone, then left as they are.
-
-    The default preset's start knows the known labels too; here it is the paper's, at random.
-    """
+    """V4: embeddings learned from the graph alone, then left as they are."""
 
     _trainer_kind = FreezingTrainer
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings | {"spectral_scale": 0.0})
 
 
 class OneHotInput(Variant):

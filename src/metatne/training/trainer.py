@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float32
+from jaxtyping import Bool, Float32, Int64
 from torch import Tensor
 
 from metatne.config import Config
@@ -83,6 +83,8 @@ class Trainer:
     """Trains one network; `run` may be called again after it was stopped."""
 
     network_kind: ClassVar[type[MetaTNENetwork]] = MetaTNENetwork
+    start_knows_labels: ClassVar[bool] = True
+    """Whether known labels take part in a spectral start."""
 
     def __init__(
         self, graph: Graph, split: LabelSplit, config: Config, *, team: Team | None = None
@@ -94,7 +96,8 @@ class Trainer:
         self.validation_tasks = TaskSampler(
             graph.labels, split.validation, validation_shape(config), asked=split.asked
         ).draw(config.validation_tasks, numpy_generator(config.seed, "validation tasks"))
-        self.network = _starting_network(graph, split, config, self.network_kind).to(self.device)
+        labels = split.known if self.start_knows_labels else split.known[:0]
+        self.network = _starting_network(graph, labels, config, self.network_kind).to(self.device)
         with torch_seed(config.seed, "contexts"):
             contexts = initial_table(graph.num_nodes, config.dim)
         self.contexts = contexts.detach().to(self.device)
@@ -283,12 +286,15 @@ class Trainer:
 
 
 def _starting_network(
-    graph: Graph, split: LabelSplit, config: Config, kind: type[MetaTNENetwork]
+    graph: Graph,
+    known_labels: Int64[np.ndarray, " label"],
+    config: Config,
+    kind: type[MetaTNENetwork],
 ) -> MetaTNENetwork:
     """The network before the first step, drawn on the CPU: every device starts from the same."""
     start = None
     if config.spectral_scale > 0:  # before there is a U: it takes more memory than it returns
-        start = spectral_embeddings(graph, split.known, config.dim, seed=config.seed)
+        start = spectral_embeddings(graph, known_labels, config.dim, seed=config.seed)
     with torch_seed(config.seed, "network"):
         network = kind(graph.num_nodes, config)
     if start is not None:
