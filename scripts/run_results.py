@@ -63,7 +63,7 @@ PLANTED = {"planted-mashup": (16_143, 28, 37.2), "planted-flickr": (80_513, 195,
 ON_PLANTED = (
     f"reproduce overall --dataset {PLANTED_AT}/planted-mashup --methods metatne,{CHEAP} --trials 1 "
     "--shots 10/20",
-    f"reproduce overall --dataset {PLANTED_AT}/planted-flickr --methods metatne,ppr,degree,"
+    f"reproduce overall --dataset {PLANTED_AT}/planted-flickr --methods metatne,degree,"
     "unlabelled --trials 1 --shots 10/20",
     *(
         f"evaluate {PLANTED_AT}/planted-flickr --method {method} --set feature_walks=1 {steps} "

@@ -24,6 +24,7 @@ from metatne.graph.labels import Labels
 from metatne.graph.store import Graph
 from metatne.sampling.splits import LabelSplit
 from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape
+from metatne.seeding import numpy_generator
 
 
 @pytest.fixture(scope="module")
@@ -312,3 +313,32 @@ def test_the_default_head_does_not_resume(planted: Graph, tmp_path: Path) -> Non
     with pytest.raises(ConfigError, match="keeps no checkpoint"):
         MetaTNE().fit(planted, checkpoint=checkpoint, resume=True)
     assert checkpoint.exists()
+
+
+def test_a_validated_line_decides_and_leaves_probabilities_alone(
+    planted: Graph, small_settings: dict[str, Any]
+) -> None:
+    """Whatever the prior, and in tasks as in rankings."""
+    plain, lined = (
+        MetaTNE(**small_settings | {"validated_line": chosen, "num_steps": 1}).fit(planted)
+        for chosen in (False, True)
+    )
+    assert plain.best_step_ == lined.best_step_
+    network = lined.trained_.network
+    examples: dict[str, Any] = {"positives": [0, 1, 2, 3], "negatives": [10, 11, 12, 13, 14, 15]}
+    rankings = [model.rank(**examples) for model in (plain, lined)]
+    assert "holds" not in rankings[0]
+    assert rankings[0]["probability"].equals(rankings[1]["probability"])
+    line = rankings[1].attrs["decision_line"]
+    assert line == pytest.approx(expit(network.line.item()))
+    assert (rankings[1]["holds"] == (rankings[1]["probability"] >= line)).all()
+    assert rankings[1]["holds"].nunique() == 2
+    rarer = lined.rank(**examples, prior=0.01)
+    assert (rarer["probability"] < rankings[1]["probability"]).all()
+    assert (rarer["holds"] == rankings[1]["holds"]).all()
+    tasks = TaskSampler(planted.labels, range(8, 10), TaskShape(4, 6, 4, 6)).draw(
+        5, numpy_generator(0, "line")
+    )
+    np.testing.assert_allclose(
+        lined.score_tasks(tasks), plain.score_tasks(tasks) - network.line.item(), atol=1e-6
+    )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from jaxtyping import Float64
-from scipy.special import logit
 
-FEW = 3
 FORGONE = 0.01
 """Share of the best F1 that a decision may give up to find more holders. F1 hardly changes around
 its best, while recall does; and what is best on known labels is a little too strict for a novel
@@ -14,20 +14,24 @@ one (LOG.md: on validation labels, over six settings, F1 is a little above that 
 a tenth more holders are found)."""
 
 
-def best_threshold(
+class Line(NamedTuple):
+    """A score from which on nodes are taken to hold a label, and what comes of it."""
+
+    score: float
+    f1: float
+    num_wrong: float
+    """How many of the others have such a score."""
+
+
+def best_line(
     of_holders: Float64[np.ndarray, " holder"],
     of_others: Float64[np.ndarray, " other"],
     prior: float,
-) -> float:
-    """The lowest threshold whose F1 is almost the highest where a share `prior` are holders."""
+) -> Line:
+    """The lowest line whose F1 is almost the highest where a share `prior` are holders."""
     steps = np.unique(np.concatenate((of_holders, of_others)))
     found = 1 - np.searchsorted(np.sort(of_holders), steps) / len(of_holders)
     wrong = 1 - np.searchsorted(np.sort(of_others), steps) / len(of_others)
     f1 = 2 * prior * found / (prior + prior * found + (1 - prior) * wrong)
     best = int(np.argmax(f1 >= (1 - FORGONE) * f1.max()))
-    if wrong[best] * len(of_others) >= FEW:
-        return float(steps[best])
-    # Too few of the others score so high to say how many: of calibrated probabilities, those
-    # above half of the best F1 are for the label.
-    needed = float(logit(max(f1[best], 1e-6) / 2) - logit(prior))
-    return max(float(steps[best]), needed)
+    return Line(float(steps[best]), float(f1[best]), float(wrong[best] * len(of_others)))

@@ -331,11 +331,14 @@ class MetaTNE:
         )
 
     def score_tasks(self, tasks: Tasks) -> Float32[np.ndarray, "task query"]:
-        """Log-odds of every query of every task; above 0 the node is taken to hold the label."""
+        """Scores of every query of every task; above 0 the node is taken to hold the label.
+
+        They are log-odds, less the line that validation chose where there is one.
+        """
         scorer = self._fitted().scorer
         if isinstance(scorer, EvidenceModel):
             return scorer.score_tasks(tasks)
-        return score_tasks(scorer, tasks)
+        return score_tasks(scorer, tasks) - np.float32(scorer.line.item())
 
     def save(self, path: Path | str, *, overwrite: bool = False) -> None:
         """Write the model as a directory, whole or not at all."""

@@ -30,10 +30,11 @@ class MetaTNENetwork(nn.Module):
         super().__init__()
         self.embeddings = initial_table(num_nodes, config.dim)
         self.transformation = Transformation(config)
-        # Where decisions change, before it is taken off: 0 but for a line chosen by validation.
-        # On the CPU even when weights have no memory yet: a line of 0 is in no file.
+        # The log-odds above which a node is taken to hold the label: 0, or what validation chose.
+        # On the CPU even when weights have no memory yet, since a line of 0 is in no file.
         zero = torch.zeros((), device="cpu")
         self.register_buffer("line", zero, persistent=config.validated_line)
+        self.decides_by_line = config.validated_line
 
     def forward(
         self,
@@ -61,7 +62,7 @@ class MetaTNENetwork(nn.Module):
         the two distances is the logistic function of their difference.
         """
         positive, negative = self.transformation.closeness((positives, negatives), queries, noise)
-        return positive - negative - self.line
+        return positive - negative
 
 
 def initial_table(num_nodes: int, dim: int) -> nn.Parameter:

@@ -38,7 +38,7 @@ class PlainNetwork(MetaTNENetwork):
         noise: Noise | None = None,
     ) -> Float[Tensor, "task query"]:
         """Log-odds by the distances to the means of the supports."""
-        return _closeness(positives, queries) - _closeness(negatives, queries) - self.line
+        return _closeness(positives, queries) - _closeness(negatives, queries)
 
 
 class OneSetNetwork(MetaTNENetwork):
@@ -64,7 +64,7 @@ class OneSetNetwork(MetaTNENetwork):
             tokens = _fed(block, tokens + attended * _mask(noise, place, "attended"), noise, place)
         tokens = transformation.last_norm(tokens).squeeze(1)
         positives, negatives, queries = torch.split(tokens, sizes, dim=1)
-        return _closeness(positives, queries) - _closeness(negatives, queries) - self.line
+        return _closeness(positives, queries) - _closeness(negatives, queries)
 
 
 def _fed(block: Block, tokens: Tensor, noise: Noise | None, place: int) -> Tensor:

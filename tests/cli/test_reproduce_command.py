@@ -77,6 +77,8 @@ def test_counting_a_graph(run: Run, graph: Path) -> None:
         (("overall", "--engine", "spark"), "--engine: expected local or ray"),
         (("overall", "--samples", "3"), "--samples: the study 'overall' does not take it"),
         (("visual", "--tasks", "3"), "--tasks: the study 'visual' does not take it"),
+        (("search", "--preset", "brief"), "--preset: the study 'search' does not take it"),
+        (("visual", "--engine", "ray"), "--engine: the study 'visual' does not take it"),
         (("overall", "--protocol", "papre"), "protocol: expected one of paper, unlabelled-queries"),
     ],
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metatne.decisions import FORGONE, best_threshold
-from metatne.evidence.calibration import Scored, calibrate
+from metatne.evidence.calibration import Scored, best_threshold, calibrate
 
 
 def test_probabilities_are_calibrated_for_a_prior() -> None:
@@ -16,23 +15,6 @@ def test_probabilities_are_calibrated_for_a_prior() -> None:
     calibration = calibrate([Scored(10, 20, scores, truth)])
     evidence = calibration.evidence(np.array([-1.0, 0.0, 1.5]), 10, 20)
     np.testing.assert_allclose(evidence, [-2.0, 0.0, 3.0], atol=0.2)  # 2 x, for these two normals
-
-
-def test_the_threshold_is_the_lowest_of_almost_the_best_f1() -> None:
-    generator = np.random.default_rng(6)
-    of_holders, of_others = generator.normal(1, 1, 500), generator.normal(-1, 1, 500)
-    for prior in (0.1, 0.3, 0.7):
-        best = best_threshold(of_holders, of_others, prior)
-
-        def score(threshold: float, prior: float = prior) -> float:
-            found = (of_holders >= threshold).mean()
-            wrong = (of_others >= threshold).mean()
-            return float(2 * prior * found / (prior + prior * found + (1 - prior) * wrong))
-
-        steps = np.sort(np.concatenate((of_holders, of_others)))
-        enough = (1 - FORGONE) * max(score(step) for step in steps)
-        assert score(best) >= enough
-        assert all(score(step) < enough for step in steps[steps < best])
 
 
 def test_of_a_very_rare_label_few_are_called_holders() -> None:

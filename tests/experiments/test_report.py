@@ -97,14 +97,36 @@ def test_variants_are_compared_by_the_papers_f1_and_by_auc() -> None:
     assert line_of(page[of_auc:], "V1 (default)")[2] == f"{0.72 - 0.6:+.4f}"
 
 
-def test_cells_without_a_trial_are_named() -> None:
-    page = write_report({"overall": OURS, "queries": [row("metatne", 1, 0.6, negatives=30)]})
+def test_methods_without_a_trial_are_named() -> None:
+    other = [
+        row("lp", 1, 0.6, protocol="unlabelled-queries"),
+        row("line", 1, 0.6, tasks=20),
+        row("metatne", 1, 0.6, dataset="mine"),
+    ]
+    page = write_report({"overall": [*OURS, *other]})
     missing = page[page.index("without a trial") :].splitlines()
     (ppi,) = (line for line in missing if "`overall`, ppi 10/20" in line)
-    assert "lp, line, node2vec" in ppi
-    assert "metatne," not in ppi
+    assert ppi.endswith(": lp, line, node2vec, planetoid, gcn, metagnn")
     assert "- `overall`, ppi 10/40: all methods" in missing
-    assert "- `queries`, ppi 10/30: planetoid" in missing
+    assert not any("flickr" in line or "mine" in line for line in missing)
+
+
+def test_one_column_of_a_figure_is_not_all_of_it() -> None:
+    columns = [(k, negatives) for k in (10, 20) for negatives in (10, 20, 30, 40, 50)]
+    rows = [
+        row(method, 1, 0.6, negatives=30, query_positives=k, query_negatives=negatives)
+        for method in ("planetoid", "metatne")
+        for k, negatives in columns
+    ]
+    assert "`queries`" not in write_report({"queries": rows}).partition("without a trial")[2]
+    assert "- `queries`, ppi 10/30: metatne" in write_report({"queries": rows[:-1]})
+
+
+def test_a_start_that_was_kept_is_told() -> None:
+    steps = zip(OURS, (0, 300, 0, 40), strict=True)
+    page = write_report({"overall": [each | {"best_step": step} for each, step in steps]})
+    assert "In 2 of its 4 trials validation tasks liked the start of MetaTNE (default) best" in page
+    assert "liked the start" not in write_report({"overall": OURS})
 
 
 def test_what_the_paper_does_not_have_has_no_column() -> None:

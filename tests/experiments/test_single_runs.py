@@ -12,6 +12,7 @@ from metatne.experiments.search_space import published_point, search_file
 from metatne.experiments.single_runs import write_single_runs
 
 TRIED = {"dataset": "ppi", "trial": 3, "num_steps": 1500, "validation_tasks": 9, "seconds": 2}
+TRIED |= {"config_hash": "c"}
 OTHER_POINT = published_point("ppi") | {"l2": 0.01, "num_heads": 4}
 FOUND = [
     TRIED
@@ -53,6 +54,20 @@ def test_a_search_that_never_tried_the_published_point(tmp_path: Path) -> None:
     search_file(tmp_path / "search.jsonl").append(FOUND[1])
     page = write_single_runs(tmp_path, tmp_path, tmp_path)
     assert "| validation AUC | 0.6612 | not tried |" in page
+
+
+def test_searches_of_other_validation_tasks_are_tables_of_their_own(tmp_path: Path) -> None:
+    for row in (FOUND[0], FOUND[1] | {"validation_tasks": 5}):
+        search_file(tmp_path / "search.jsonl").append(row)
+    page = write_single_runs(tmp_path, tmp_path, tmp_path)
+    assert "| validation AUC | 0.6000 | 0.6000 |" in page
+    assert "| validation AUC | 0.6612 | not tried |" in page
+
+
+def test_points_of_another_space_are_refused(tmp_path: Path) -> None:
+    search_file(tmp_path / "search.jsonl").append(FOUND[0] | {"point": {"l2": 1}})
+    with pytest.raises(InputError, match=r"search\.jsonl: expected points with pairs_per_step"):
+        write_single_runs(tmp_path, tmp_path, tmp_path)
 
 
 def test_lines_that_are_something_else_are_named(tmp_path: Path) -> None:

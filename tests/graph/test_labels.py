@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metatne.errors import GraphError, LabelError
-from metatne.graph.label_pairs import LabelPairs, distinct
+from metatne.graph.label_pairs import LabelPairs
 from metatne.graph.labels import Labels
 from metatne.graph.raw import HOLDS, LACKS, UNKNOWN
 
@@ -146,8 +146,6 @@ def test_what_does_not_fit_is_refused() -> None:
         Labels(["a", "b"], 2, holds)
     with pytest.raises(GraphError, match="number of nodes"):
         Labels(["a"], 2, holds, unannotated=np.zeros(3, dtype=bool))
-    with pytest.raises(GraphError, match="bounds"):
-        LabelPairs(ints(0, 2), ints(0), 2)
 
 
 @given(
@@ -175,8 +173,3 @@ def test_sparse_states_are_those_of_a_dense_table(
     assert known == (dense != UNKNOWN).sum(axis=0).tolist()
     assert np.array_equal(labels.holds_matrix().toarray(), dense == HOLDS)
     assert labels.num_unknown_pairs == (dense == UNKNOWN).sum()
-
-
-@pytest.mark.parametrize("keys", [[], [0], [3, 0, 3, 7, 0], [2**62, 5, 2**62]])
-def test_distinct_keys_ascend(keys: list[int]) -> None:
-    assert distinct(np.array(keys, dtype=np.int64)).tolist() == sorted(set(keys))

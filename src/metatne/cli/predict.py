@@ -162,7 +162,9 @@ def predict(
 
 def _titles(table: pd.DataFrame) -> str:
     """What stands above `_confidence`; a remark, so that what reads the lines finds rows alone."""
-    return "prob.  + low    … high  " if "holds" in table else "prob. "
+    if "low" in table:
+        return "prob.  + low    … high  "
+    return "prob.  +" if "holds" in table else "prob. "
 
 
 def _without_formulas(table: pd.DataFrame) -> pd.DataFrame:
@@ -173,10 +175,12 @@ def _without_formulas(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _confidence(row: Any) -> str:
-    """The probability, and what the default head knows besides."""
+    """The probability, and what the head knows besides."""
     if not hasattr(row, "holds"):
         return f"{row.probability:.4f}"
     mark = "+" if row.holds else " "
+    if not hasattr(row, "low"):
+        return f"{row.probability:.4f} {mark}"
     if math.isnan(row.low):  # one example of a sign does not say how much hangs on it
         return f"{row.probability:.4f} {mark}      - …      -"
     return f"{row.probability:.4f} {mark} {row.low:.4f} … {row.high:.4f}"

@@ -190,6 +190,8 @@ def reproduce(
             "--samples": samples is not None,
             "--steps": steps is not None,
             "--minutes": minutes is not None,
+            "--preset": preset != "default",
+            "--engine": engine != "local",
         },
     )
     if study == DATASETS_STUDY:
@@ -266,6 +268,10 @@ def _refuse_idle_options(study: str, is_given: dict[str, bool]) -> None:
     idle = [] if study in STUDIES else [*_OF_TRIALS]
     if study != SEARCH:
         idle += _OF_THE_SEARCH
+    if study in (DATASETS_STUDY, SEARCH):
+        idle.append("--preset")
+    if study in (DATASETS_STUDY, VISUAL):
+        idle.append("--engine")
     for option in idle:
         if is_given[option]:
             raise InputError(f"{option}: the study {study!r} does not take it")
@@ -324,7 +330,7 @@ def _search(
             num_steps=steps,
             seconds=60 * minutes,
         )
-    say(f"{len(found)} points tried, with the published one: {path}")
+    say(f"{len(found)} of {samples + 1} points tried: {path}")
     published = published_point(graph.name)
     table = Table(box=None, pad_edge=False)
     for column in ("setting", "best found", "published"):
@@ -332,11 +338,11 @@ def _search(
     best = found[0]
     for name in SPACE:
         table.add_row(name, str(best["point"][name]), str(published[name]))
-    reached = [row for row in found if row["point"] == published]
-    table.add_row(
-        "validation AUC / F1",
-        *(f"{row['auc']:.4f} / {row['f1']:.4f}" for row in (best, *reached)),
-    )
+    reached = [
+        f"{row['auc']:.4f} / {row['f1']:.4f}"
+        for row in (best, *(row for row in found if row["point"] == published))
+    ]
+    table.add_row("validation AUC / F1", *[*reached, "not tried"][:2])
     show_table(table)
 
 

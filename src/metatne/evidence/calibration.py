@@ -16,13 +16,15 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Float64
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, logit
 
-from metatne.decisions import best_threshold
+from metatne.decisions import best_line
 
 NUM_THRESHOLDS = 512
 LEAST_SLOPE = 1e-3
 PENALTY = 1e-3
+FEW = 3
+"""Others with so high a score, of whom fewer say nothing of how many there would be."""
 
 
 class Scored(NamedTuple):
@@ -73,6 +75,20 @@ class Calibration:
         ]
         nearest = int(np.argmin(gaps))
         return best_threshold(self.of_holders[nearest], self.of_others[nearest], prior)
+
+
+def best_threshold(
+    of_holders: Float64[np.ndarray, " holder"],
+    of_others: Float64[np.ndarray, " other"],
+    prior: float,
+) -> float:
+    """The lowest threshold of log evidence whose F1 is almost the highest at this prior."""
+    best = best_line(of_holders, of_others, prior)
+    if best.num_wrong >= FEW:
+        return best.score
+    # Too few of the others score so high to say how many: of calibrated probabilities, those
+    # above half of the best F1 are for the label.
+    return max(best.score, float(logit(max(best.f1, 1e-6) / 2) - logit(prior)))
 
 
 def calibrate(groups: Sequence[Scored]) -> Calibration:

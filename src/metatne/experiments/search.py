@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from metatne.experiments.search_space import (
     Point,
     Row,
     best_first,
+    config_hash,
     draw_points,
     point_hash,
     published_point,
@@ -35,24 +37,28 @@ class _Reporter:
         """Nothing to tell."""
 
     def on_validation(self, validation: Validation, *, is_best: bool) -> None:
-        """The score that selection maximises."""
+        """The score that selection maximises; HyperBand's clock begins at 1."""
         tune.report(
             {
                 "score": validation.score,
                 "auc": validation.auc,
                 "f1": validation.f1,
-                "step": max(1, validation.step),
+                "step": validation.step,
+                "clock": max(1, validation.step),
             }
         )
 
 
-class _Writer(tune.Callback):  # type: ignore[misc] # Ray has no types
-    """Writes a point down when its training has ended: a search cut off keeps what it has."""
+class Writer(tune.Callback):  # type: ignore[misc] # Ray has no types
+    """Writes a point down when its training has ended: a search cut off keeps what it has.
+
+    What failed, or ran when the time was over, is not written, and tried again another time.
+    """
 
     def __init__(self, lines: ResultsFile, facts: Row) -> None:
         self.lines, self.facts = lines, facts
         self.best: dict[str, Row] = {}
-        self.written: set[str] = set()
+        self.num_written = 0
 
     def on_trial_result(
         self, iteration: int, trials: list[Attempt], trial: Attempt, result: Row, **_: Any
@@ -74,14 +80,9 @@ class _Writer(tune.Callback):  # type: ignore[misc] # Ray has no types
     def on_trial_complete(
         self, iteration: int, trials: list[Attempt], trial: Attempt, **_: Any
     ) -> None:
-        """It is at its last step, or lagged behind, or the time is over."""
-        self.write(trial.trial_id)
-
-    def write(self, trial_id: str) -> None:
-        """Append what a training reached, once."""
-        if trial_id in self.best and trial_id not in self.written:
-            self.written.add(trial_id)
-            self.lines.append(self.best[trial_id])
+        """It took its last step, or lagged behind."""
+        self.lines.append(self.best[trial.trial_id])
+        self.num_written += 1
 
 
 def search(
@@ -98,66 +99,75 @@ def search(
     """Try the published point and so many others, and return what each reached, the best first.
 
     A point that `lines` has is not tried again. Asynchronous HyperBand ends most trainings
-    early; when the time is over, those that still run count with what they have reached. Test
-    labels are hidden from all of them. Needs a Ray session.
+    early; a search that goes on from lines holds its points against each other alone. When the
+    time is over, trainings that still run are given up. Test labels are hidden from all of them.
+    Needs a Ray session.
     """
-    dataset = open_graph(reference, data_dir=data_dir).name
+    graph = open_graph(reference, data_dir=data_dir)
     facts = {
-        "dataset": dataset,
+        "dataset": graph.name,
         "trial": trial,
         "num_steps": num_steps,
         "validation_tasks": validation_tasks,
+        "config_hash": config_hash(graph),
     }
-    points = [published_point(dataset), *draw_points(num_samples, seed=trial)]
-    missing = _missing(points, lines, facts)
-    errors: list[Exception] = []
+    drawn = [published_point(graph.name), *draw_points(num_samples, seed=trial)]
+    points = {point_hash(point): point for point in drawn}
+
+    def done() -> dict[str, Row]:
+        rows = {row["point_hash"]: row for row in lines.rows() if facts.items() <= row.items()}
+        return {name: row for name, row in rows.items() if name in points}
+
+    before = done()
+    missing = [point for name, point in points.items() if name not in before]
     if missing:
-        writer = _Writer(lines, facts)
-        with tempfile.TemporaryDirectory(prefix="metatne-search-") as folder:
-            tuner = tune.Tuner(
-                tune.with_resources(
-                    tune.with_parameters(
-                        _attempt,
-                        reference=reference,
-                        trial=trial,
-                        data_dir=data_dir,
-                        num_steps=num_steps,
-                        validation_tasks=validation_tasks,
-                    ),
-                    {"cpu": 1},
+        attempt = tune.with_parameters(
+            _attempt,
+            reference=reference,
+            trial=trial,
+            data_dir=data_dir,
+            num_steps=num_steps,
+            validation_tasks=validation_tasks,
+        )
+        _tune(attempt, missing, Writer(lines, facts), num_steps=num_steps, seconds=seconds)
+    found = best_first(list(done().values()))
+    if not found:
+        raise RunError("no training of the search has ended in its time; give it more minutes")
+    return found
+
+
+def _tune(
+    attempt: Any, points: list[Point], writer: Writer, *, num_steps: int, seconds: float
+) -> None:
+    """Train at these points, one a core, until all have ended or the time is over."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="metatne-search-") as folder:
+        tuned = tune.Tuner(
+            tune.with_resources(attempt, {"cpu": 1}),
+            param_space={"point": tune.grid_search(points)},
+            tune_config=tune.TuneConfig(
+                metric="score",
+                mode="max",
+                time_budget_s=seconds,
+                scheduler=AsyncHyperBandScheduler(
+                    time_attr="clock", max_t=num_steps, grace_period=max(1, num_steps // 10)
                 ),
-                param_space={"point": tune.grid_search(missing)},
-                tune_config=tune.TuneConfig(
-                    metric="score",
-                    mode="max",
-                    time_budget_s=seconds,
-                    scheduler=AsyncHyperBandScheduler(
-                        time_attr="step", max_t=num_steps, grace_period=max(1, num_steps // 10)
-                    ),
-                ),
-                run_config=tune.RunConfig(
-                    storage_path=folder, name="search", verbose=0, callbacks=[writer]
-                ),
-            )
-            errors = list(tuner.fit().errors)
-        for trial_id in writer.best:  # what ran when the time was over
-            writer.write(trial_id)
-    rows = [row for row in lines.rows() if _is_of(row, facts, points)]
-    if not rows:
-        why = str(errors[0]) if errors else "the time was over before a first validation"
-        raise RunError(f"no training of the search came to a validation: {why}")
-    return best_first(rows)
-
-
-def _missing(points: list[Point], lines: ResultsFile, facts: Row) -> list[Point]:
-    """The points that no line has, each once."""
-    done = {row["point_hash"] for row in lines.rows() if facts.items() <= row.items()}
-    once = {point_hash(point): point for point in points}
-    return [point for name, point in once.items() if name not in done]
-
-
-def _is_of(row: Row, facts: Row, points: list[Point]) -> bool:
-    return facts.items() <= row.items() and row["point"] in points
+            ),
+            run_config=tune.RunConfig(
+                storage_path=folder, name="search", verbose=0, callbacks=[writer]
+            ),
+        ).fit()
+    if tuned.errors:
+        raise RunError(
+            f"{len(tuned.errors)} of {len(points)} trainings of the search failed; those that "
+            f"ended are kept. The first: {tuned.errors[0]}"
+        )
+    is_cut = writer.num_written < len(points)
+    if is_cut and time.monotonic() - started < seconds:  # Ctrl-C, which Ray keeps to itself
+        raise RunError(
+            f"interrupted; {writer.num_written} of {len(points)} points were tried and are kept, "
+            "give the same command to go on"
+        )
 
 
 def _attempt(

@@ -8,6 +8,7 @@ from typing import Any
 
 from metatne.config import Config, hash_settings, preset
 from metatne.evaluation.results import ResultsFile
+from metatne.graph.store import Graph
 from metatne.seeding import numpy_generator
 
 SPACE: Mapping[str, tuple[float, ...]] = {
@@ -25,7 +26,9 @@ SPACE: Mapping[str, tuple[float, ...]] = {
 """Table 4."""
 
 SEARCH_FILE = "search.jsonl"
-KEY = ("dataset", "trial", "num_steps", "validation_tasks", "point_hash")
+KEY = ("dataset", "trial", "num_steps", "validation_tasks", "config_hash", "point_hash")
+"""`config_hash` names the very graph, and the settings that no point has."""
+
 MEASURED = ("point", "score", "auc", "f1", "step", "steps", "seconds")
 
 Point = dict[str, float]
@@ -50,6 +53,12 @@ def published_point(dataset: str) -> Point:
 def point_hash(point: Point) -> str:
     """12 hex digits that name a point."""
     return hash_settings(point)
+
+
+def config_hash(graph: Graph) -> str:
+    """12 hex digits that name the very graph, and the settings around a point."""
+    around = {k: v for k, v in preset("paper", graph.name).items() if k not in SPACE}
+    return hash_settings(around | {"graph": graph.fingerprint})
 
 
 def search_file(path: Path) -> ResultsFile:

@@ -9,7 +9,9 @@ from typing import Any
 
 from metatne.errors import InputError
 from metatne.experiments.search_space import (
+    KEY,
     SEARCH_FILE,
+    SPACE,
     best_first,
     published_point,
     search_file,
@@ -58,30 +60,38 @@ def _published(row: Row, count: str) -> str:
 
 
 def _searches(rows: list[Row]) -> Iterator[str]:
-    groups: dict[tuple[str, int, int], list[Row]] = {}
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row["dataset"], row["trial"], row["num_steps"]), []).append(row)
-    for (dataset, trial, num_steps), group in groups.items():
-        yield from _search(dataset, trial, num_steps, best_first(group))
+        if row["point"].keys() != SPACE.keys():
+            raise InputError(
+                f"{SEARCH_FILE}: expected points with {', '.join(SPACE)}, found {row['point']}; "
+                "take that line away"
+            )
+        groups.setdefault(tuple(row[name] for name in KEY if name != "point_hash"), []).append(row)
+    for group in groups.values():
+        yield from _search(best_first(group))
 
 
-def _search(dataset: str, trial: int, num_steps: int, found: list[Row]) -> Iterator[str]:
-    published = published_point(dataset)
+def _search(found: list[Row]) -> Iterator[str]:
+    best = found[0]
+    published = published_point(best["dataset"])
     tried = [row for row in found if row["point"] == published]
+    shown = [best, *tried]
     yield (
-        f"\n## The search for hyper-parameters (Table 4), {dataset}, trial {trial}\n\n"
-        f"`metatne reproduce search --dataset {dataset} --trials {trial} --steps {num_steps}`\n\n"
-        f"{len(found)} points of the paper's space, {num_steps:,} steps at most (asynchronous "
-        "HyperBand ends most sooner, and so does the end of the time). The published settings "
-        "were found with 40,000 steps.\n"
+        f"\n## The search for hyper-parameters (Table 4), {best['dataset']}, trial "
+        f"{best['trial']}\n\n`metatne reproduce search --dataset {best['dataset']} --trials "
+        f"{best['trial']} --steps {best['num_steps']} --samples {len(found) - len(tried)}`\n\n"
+        f"{len(found)} points of the paper's space, {best['num_steps']:,} steps at most "
+        f"(asynchronous HyperBand ends most sooner), {best['validation_tasks']:,} validation "
+        "tasks. The published settings were found with 40,000 steps.\n"
     )
     yield "| setting | best found | published |\n|---|---|---|"
-    for name, value in found[0]["point"].items():
-        yield f"| `{name}` | {value} | {published[name]} |"
+    for name in SPACE:
+        yield f"| `{name}` | {best['point'][name]} | {published[name]} |"
     for measure in ("auc", "f1"):
-        cells = [f"{row[measure]:.4f}" for row in (found[0], *tried[:1])]
+        cells = [f"{row[measure]:.4f}" for row in shown]
         yield f"| validation {measure.upper()} | {' | '.join([*cells, 'not tried'][:2])} |"
-    cells = [f"{row['step']:,} of {row['steps']:,}" for row in (found[0], *tried[:1])]
+    cells = [f"{row['step']:,} of {row['steps']:,}" for row in shown]
     yield f"| best step, of steps taken | {' | '.join([*cells, ''][:2])} |"
     yield ""
 

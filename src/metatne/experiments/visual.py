@@ -26,6 +26,7 @@ from metatne.evaluation.protocol import (
 from metatne.graph.store import Graph
 from metatne.model import MetaTNENetwork
 from metatne.sampling.tasks import Tasks, TaskSampler
+from metatne.scoring import score_tasks
 from metatne.seeding import numpy_generator
 from metatne.storage import new_file
 
@@ -74,7 +75,7 @@ def draw_visual(
     model = new_trial_method(settings, graph.name, trial).fit(visible, split=visible_split)
     assert isinstance(model, MetaTNE)
     network = model.trained_.network
-    found = find_turned(network, tasks, model.score_tasks(tasks))
+    found = find_turned(network, tasks, score_tasks(network, tasks))
     figure = Figure(figsize=(9, 8), layout="constrained")
     axes = figure.subplots(2, 2)
     for row, turned in enumerate(found):

@@ -56,19 +56,21 @@ def score_candidates(
     sets = support.negative_sets
     progressing = Progressing(progress, len(sets) * len(candidates))
     of_nodes = partial(score_nodes, scorer, support.positives, progressing=progressing)
-    logits = score_against(of_nodes, sets, candidates)
-    return Scores(candidates, shift_to_prior(logits, support, prior), support.drawn)
+    shift = shift_to_prior(support, prior)
+    logits = score_against(of_nodes, sets, candidates) + shift
+    thresholds = None
+    if scorer.decides_by_line:  # who is taken to hold the label does not hang on the prior
+        thresholds = np.full(len(candidates), scorer.line.item() + shift)
+    return Scores(candidates, logits, support.drawn, thresholds=thresholds)
 
 
-def shift_to_prior(
-    logits: Float[np.ndarray, " node"], support: Support, prior: float | None
-) -> Float[np.ndarray, " node"]:
-    """The network's log-odds, which are at the share of the examples, at that of the nodes."""
+def shift_to_prior(support: Support, prior: float | None) -> float:
+    """What brings the network's log-odds from the share of the examples to that of the nodes."""
     if prior is None:
-        return logits
+        return 0.0
     num_negatives = len(support.negative_sets[0])
     given = len(support.positives) / (len(support.positives) + num_negatives)
-    return logits + float(logit(prior) - logit(given))
+    return float(logit(prior) - logit(given))
 
 
 def _score_by_evidence(

@@ -111,7 +111,7 @@ def score_examples(question: Question) -> Float64[np.ndarray, " example"]:
         return evidence + float(logit(share))
     scores = [score_by_network(scorer, support.positives, some, examples) for some in sets]
     logits: Float64[np.ndarray, " example"] = np.stack(scores).astype(np.float64).mean(axis=0)
-    return shift_to_prior(logits, support, prior)
+    return logits + shift_to_prior(support, prior)
 
 
 def check_not_empty(question: Question) -> None:

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float32, Int64
 from torch import Tensor
 
 from metatne.config import Config
-from metatne.decisions import best_threshold
+from metatne.decisions import best_line
 from metatne.device import resolve_device
 from metatne.errors import TrainingError
 from metatne.graph.store import Graph
@@ -307,8 +307,8 @@ def _line_of(
 ) -> float:
     """The log-odds above which calling queries positive has about the best F1."""
     exact = logits.astype(np.float64)
-    first = best_threshold(exact[is_positive], exact[~is_positive], float(is_positive.mean()))
-    # A decision is for what is above the line, and the first query of these is.
+    first = best_line(exact[is_positive], exact[~is_positive], float(is_positive.mean())).score
+    # Decisions are for what is above the line, and so the first of these queries must be.
     return float(np.nextafter(np.float32(first), np.float32(-np.inf)))
 
 

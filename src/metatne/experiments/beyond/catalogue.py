@@ -62,7 +62,8 @@ def results_file(folder: Path) -> ResultsFile:
 def hash_of_study(graph: Graph, settings: Mapping[str, Any] = {}) -> str:
     """Names the very graph, the settings and the kind of head."""
     facts = {"head version": VERSION, "graph": graph.fingerprint}
-    described = json.dumps(used_settings(make_config(settings).model_dump()) | facts)
+    config = make_config(settings).model_dump() | {"head": "evidence"}  # whose studies these are
+    described = json.dumps(used_settings(config) | facts)
     return hashlib.sha256(described.encode()).hexdigest()[:16]
 
 
