@@ -70,7 +70,7 @@ ON_PLANTED = (
         "--trials 1 --tasks 100 --out results/flickr_size.jsonl"
         for method, steps in (
             ("metagnn", "--set num_steps=40 --set tuning_steps=10"),
-            ("gcn", "--set num_epochs=20"),
+            ("gcn", "--set num_epochs=20 --set dropout_choices=[0.5] --set decay_choices=[0.0]"),
         )
     ),
 )
