@@ -313,8 +313,8 @@ class MetaTNE:
         scorer = self._fitted().scorer
         if not isinstance(scorer, EvidenceModel):
             raise ConfigError(
-                "this model has the paper's head, which has no reasons to tell; "
-                "train one with the head 'evidence' (the preset default)"
+                "this model has the paper's head, which cannot explain, relate, suggest or be "
+                "updated; train one with the head 'evidence' (the preset default)"
             )
         return scorer
 

@@ -21,11 +21,11 @@ ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "datasets"
 
 
-def default_rows(dataset: str) -> list[dict[str, Any]]:
+def rows_of(preset: str, dataset: str) -> list[dict[str, Any]]:
     cell = {
         "dataset": dataset,
         "method": "metatne",
-        "preset": "default",
+        "preset": preset,
         "positives": 10,
         "negatives": 20,
         "protocol": "paper",
@@ -34,22 +34,27 @@ def default_rows(dataset: str) -> list[dict[str, Any]]:
     return [row for row in rows if cell.items() <= row.items()]
 
 
+PRESETS = pytest.mark.parametrize("preset", ["default", "brief"])
+
+
+@PRESETS
 @pytest.mark.parametrize("dataset", ["ppi", "blogcatalog"])
-def test_lines_are_of_todays_default_preset(dataset: str) -> None:
+def test_lines_are_of_todays_presets(preset: str, dataset: str) -> None:
     try:
         graph = load_dataset(dataset, data_dir=DATA, download=False)
     except DatasetError as error:
         pytest.skip(f"needs the files of {dataset}: {error}")
-    settings = TrialSettings("metatne", "default", 10, 20, draws_label_zero=False)
+    settings = TrialSettings("metatne", preset, 10, 20, draws_label_zero=False)
     expected = config_hash(graph, settings, trial=1)
-    assert {row["config_hash"] for row in default_rows(dataset)} == {expected}
+    assert {row["config_hash"] for row in rows_of(preset, dataset)} == {expected}
 
 
-def test_the_readme_has_the_means_of_the_lines() -> None:
+@PRESETS
+def test_the_readme_has_the_means_of_the_lines(preset: str) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for dataset, title in (("ppi", "PPI"), ("blogcatalog", "BlogCatalog")):
-        line = next(x for x in readme.splitlines() if x.startswith(f"| {title}, `default`"))
-        rows = default_rows(dataset)
+        line = next(x for x in readme.splitlines() if x.startswith(f"| {title}, `{preset}`"))
+        rows = rows_of(preset, dataset)
         trials = re.search(r"\((\d+) trials\)", line)
         assert trials is not None
         assert int(trials[1]) == len(rows)

@@ -179,7 +179,7 @@ def test_an_update_may_not_lose_nodes_or_labels(model: MetaTNE, graph: Graph) ->
 
 
 def test_the_papers_head_has_no_reasons(fitted: MetaTNE) -> None:
-    with pytest.raises(ConfigError, match="no reasons to tell"):
+    with pytest.raises(ConfigError, match="cannot explain, relate, suggest"):
         fitted.relate(positives=[1, 2])
 
 

@@ -20,6 +20,8 @@ from metatne.experiments.single_runs import write_single_runs
 from metatne.experiments.studies import STUDIES
 from metatne.storage import new_file
 
+PAGE, FIGURES = Path("RESULTS.md"), Path("docs/figures")
+
 EXAMPLE = """\b
 Example:
   metatne report --results results --out RESULTS.md"""
@@ -36,11 +38,16 @@ def report(
     out: Annotated[
         Path,
         typer.Option("--out", metavar="FILE.md", help="The page; one that exists is replaced."),
-    ] = Path("RESULTS.md"),
+    ] = PAGE,
     plots: Annotated[
-        Path,
-        typer.Option("--plots", metavar="DIR", help="Gets a picture where the paper has a figure."),
-    ] = Path("docs/figures"),
+        Path | None,
+        typer.Option(
+            "--plots",
+            metavar="DIR",
+            help="Gets a picture where the paper has a figure; docs/figures for RESULTS.md, and "
+            "FILE-figures beside any other page.",
+        ),
+    ] = None,
 ) -> None:
     """Make tables of the trials that were run.
 
@@ -49,6 +56,8 @@ def report(
     if not results.is_dir():
         raise InputError(f"--results: there is no directory {results}; run `metatne reproduce`")
     check_new_file("--out", out)
+    if plots is None:  # nobody's page replaces another's pictures unasked
+        plots = FIGURES if out == PAGE else out.with_name(f"{out.stem}-figures")
     found = {name: ResultsFile(results / f"{name}.jsonl").rows() for name in STUDIES}
     further = results_file(results).rows()
     once = write_single_runs(results, plots, out.parent)

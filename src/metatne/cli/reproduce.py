@@ -165,8 +165,8 @@ def reproduce(
             "--minutes",
             min=0.1,
             metavar="N",
-            help="After so many the search ends, and what still runs counts with what it has "
-            f"reached; {NUM_MINUTES:g} by default.",
+            help="After so many the search ends and gives up what still runs; "
+            f"{NUM_MINUTES:g} by default.",
             rich_help_panel=SEARCHING,
         ),
     ] = None,
@@ -211,6 +211,8 @@ def reproduce(
         _search(dataset or "ppi", parse_trials(trials)[0], cluster, *size, out, data_dir)
         return
     wanted = STUDIES[study]
+    if preset == "default" != wanted.preset:
+        say(f"with the preset {wanted.preset}, which this study's methods have in common")
     path = out / f"{study}.jsonl"
     check_new_file("--out", path)
     numbers = parse_trials(trials)
@@ -331,6 +333,8 @@ def _search(
             seconds=60 * minutes,
         )
     say(f"{len(found)} of {samples + 1} points tried: {path}")
+    if len(found) < samples + 1:
+        say("the time was over; give the same command to go on with the others")
     published = published_point(graph.name)
     table = Table(box=None, pad_edge=False)
     for column in ("setting", "best found", "published"):

@@ -77,11 +77,13 @@ def _search(found: list[Row]) -> Iterator[str]:
     published = published_point(best["dataset"])
     tried = [row for row in found if row["point"] == published]
     shown = [best, *tried]
+    num_drawn = max(1, len(found) - len(tried))
     yield (
         f"\n## The search for hyper-parameters (Table 4), {best['dataset']}, trial "
         f"{best['trial']}\n\n`metatne reproduce search --dataset {best['dataset']} --trials "
-        f"{best['trial']} --steps {best['num_steps']} --samples {len(found) - len(tried)}`\n\n"
-        f"{len(found)} points of the paper's space, {best['num_steps']:,} steps at most "
+        f"{best['trial']} --steps {best['num_steps']} --samples {num_drawn}`\n\n"
+        f"Points of the paper's space that were tried: {len(found)}, "
+        f"{'with' if tried else 'without'} the published one; {best['num_steps']:,} steps at most "
         f"(asynchronous HyperBand ends most sooner), {best['validation_tasks']:,} validation "
         "tasks. The published settings were found with 40,000 steps.\n"
     )
