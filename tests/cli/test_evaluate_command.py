@@ -28,6 +28,7 @@ FIELDS = [
     *("dataset", "method", "preset", "positives", "negatives", "query_positives"),
     *("query_negatives", "protocol", "tasks", "trial", "config_hash"),
     *("auc", "f1", "recall", "average_precision", "seconds", "steps", "memory_gb"),
+    "best_step",
 ]
 SHAPE = ("--positives", 4, "--negatives", 6, "--tasks", 15)
 
