@@ -15,12 +15,14 @@ from ray.tune.experiment import Trial as Attempt
 from metatne.cluster.session import ray_session
 from metatne.errors import RunError
 from metatne.experiments import search as module
+from metatne.experiments import search_space
 from metatne.experiments.search import Writer, search
 from metatne.experiments.search_space import (
     SPACE,
     config_hash,
     draw_points,
     point_hash,
+    points_to_try,
     published_point,
     search_file,
 )
@@ -138,6 +140,13 @@ def test_more_points_begin_with_the_same_ones() -> None:
     assert len({point_hash(point) for point in many}) > 4
     assert draw_points(3, seed=2) != few
     assert published_point("ppi")["tasks_per_step"] == 128
+
+
+def test_a_point_that_is_drawn_twice_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_space, "draw_points", lambda count, seed: [{"l2": 1.0}] * count)
+    points = points_to_try("ppi", 3, seed=1)
+    assert [*points.values()] == [published_point("ppi"), {"l2": 1.0}]
+    assert all(name == point_hash(point) for name, point in points.items())
 
 
 def test_another_graph_of_that_name_is_another_search() -> None:

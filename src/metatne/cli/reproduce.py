@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from metatne.cli.command import Command, new_app
-from metatne.cli.console import counting_progress, say, show_table
+from metatne.cli.console import counting_progress, say
 from metatne.cli.evaluate import PAPER_TRIALS, parse_trials
 from metatne.cli.options import (
     MACHINES,
@@ -24,22 +23,18 @@ from metatne.cli.options import (
     chosen_cluster,
     load_graph,
 )
-from metatne.errors import ConfigError, DatasetError, InputError, MissingExtraError, RunError
-from metatne.evaluation.paper import paper_statistics
+from metatne.cli.single_studies import (
+    count_datasets,
+    draw_figure,
+    run_search,
+    those_that_are_here,
+)
+from metatne.errors import ConfigError, InputError, RunError
 from metatne.evaluation.protocol import PAPER, PROTOCOLS, draws_label_zero
 from metatne.evaluation.results import ResultsFile
 from metatne.evaluation.runner import Engine, Trial, local_engine, run_trials
-from metatne.experiments.search_space import (
-    SEARCH_FILE,
-    SPACE,
-    published_point,
-    search_file,
-)
-from metatne.experiments.single_runs import COUNTS, DATASETS_FILE
-from metatne.experiments.studies import PAPER_DATASETS, STUDIES, Study, cells_of, chosen
-from metatne.graph.datasets import DATASETS
+from metatne.experiments.studies import STUDIES, Study, cells_of, chosen
 from metatne.graph.store import Graph
-from metatne.storage import write_json
 
 DATASETS_STUDY, VISUAL, SEARCH = "datasets", "visual", "search"
 NAMES = (DATASETS_STUDY, *STUDIES, VISUAL, SEARCH)
@@ -195,20 +190,16 @@ def reproduce(
         },
     )
     if study == DATASETS_STUDY:
-        path = out / DATASETS_FILE
-        check_new_file("--out", path)
-        counted = _count_datasets(dataset, data_dir)
-        show_table(_datasets_table(counted))
-        write_json(path, {"datasets": counted})
+        count_datasets(dataset, out, data_dir)
         return
     if study == VISUAL:
-        _draw_visual(dataset or "ppi", parse_trials(trials)[0], preset, out, data_dir)
+        draw_figure(dataset or "ppi", parse_trials(trials)[0], preset, out, data_dir)
         return
     if study == SEARCH:
         cluster = chosen_cluster("ray", None, address)
         assert cluster is not None
         size = (samples or NUM_SAMPLES, steps or NUM_STEPS, minutes or NUM_MINUTES)
-        _search(dataset or "ppi", parse_trials(trials)[0], cluster, *size, out, data_dir)
+        run_search(dataset or "ppi", parse_trials(trials)[0], cluster, *size, out, data_dir)
         return
     wanted = STUDIES[study]
     if preset == "default" != wanted.preset:
@@ -279,77 +270,6 @@ def _refuse_idle_options(study: str, is_given: dict[str, bool]) -> None:
             raise InputError(f"{option}: the study {study!r} does not take it")
 
 
-@contextmanager
-def _extra() -> Iterator[None]:
-    """What a study needs beyond the core, or a word on how to get it."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("metatne"):
-            raise
-        raise MissingExtraError(
-            f"this study needs the package {error.name!r}, which is not installed; "
-            "install the extra with: pip install 'metatne[experiments]'"
-        ) from error
-
-
-def _draw_visual(reference: str, trial: int, preset: str, out: Path, data_dir: Path | None) -> None:
-    with _extra():
-        from metatne.experiments.visual import draw_visual
-
-    graph = load_graph(reference, data_dir)
-    paths = [out / f"visual-{graph.name}.{kind}" for kind in ("svg", "png")]
-    for path in paths:
-        check_new_file("--out", path)
-    say(draw_visual(graph, trial, paths, preset="short" if preset == "default" else preset))
-    say(f"drawn: {', '.join(map(str, paths))}")
-
-
-def _search(
-    reference: str,
-    trial: int,
-    cluster: Cluster,
-    samples: int,
-    steps: int,
-    minutes: float,
-    out: Path,
-    data_dir: Path | None,
-) -> None:
-    with _extra():
-        from metatne.cluster.session import plain_errors, ray_session
-        from metatne.experiments.search import search
-
-    graph = load_graph(reference, data_dir)
-    path = out / SEARCH_FILE
-    check_new_file("--out", path)
-    with ray_session(cluster.address), plain_errors():
-        found = search(
-            reference,
-            trial,
-            search_file(path),
-            data_dir=data_dir,
-            num_samples=samples,
-            num_steps=steps,
-            seconds=60 * minutes,
-        )
-    say(f"{len(found)} of {samples + 1} points tried: {path}")
-    if len(found) < samples + 1:
-        say("the time was over; give the same command to go on with the others")
-    published = published_point(graph.name)
-    table = Table(box=None, pad_edge=False)
-    for column in ("setting", "best found", "published"):
-        table.add_column(column)
-    best = found[0]
-    for name in SPACE:
-        table.add_row(name, str(best["point"][name]), str(published[name]))
-    reached = [
-        f"{row['auc']:.4f} / {row['f1']:.4f}"
-        for row in (best, *(row for row in found if row["point"] == published))
-    ]
-    table.add_row("validation AUC / F1", *[*reached, "not tried"][:2])
-    show_table(table)
-
-
 def _shots_of(study: Study) -> list[str]:
     return list(dict.fromkeys(f"{cell.positives}/{cell.negatives}" for cell in study.cells()))
 
@@ -360,25 +280,7 @@ def _graphs(study: Study, text: str | None, data_dir: Path | None) -> Iterator[t
         for reference in dict.fromkeys(part.strip() for part in text.split(",")):
             yield reference, load_graph(reference, data_dir)
         return
-    yield from _those_that_are_here(study.datasets, data_dir)
-
-
-def _those_that_are_here(
-    names: Sequence[str], data_dir: Path | None
-) -> Iterator[tuple[str, Graph]]:
-    """Data sets whose files are here or can be had; there must be one."""
-    found = 0
-    for name in names:
-        try:
-            yield name, load_graph(name, data_dir)
-            found += 1
-        except DatasetError as error:
-            say(f"{name} is left out: {str(error).splitlines()[0]}")
-    if not found:
-        raise DatasetError(
-            f"none of {', '.join(names)} is here, and none can be downloaded; "
-            "say where their files are (--data-dir DIR), or name a graph (--dataset)"
-        )
+    yield from those_that_are_here(study.datasets, data_dir)
 
 
 @contextmanager
@@ -391,42 +293,3 @@ def _engine(cluster: Cluster | None, jobs: int) -> Iterator[Engine]:
 
     with ray_session(cluster.address):
         yield ray_engine()
-
-
-def _count_datasets(text: str | None, data_dir: Path | None) -> list[dict[str, Any]]:
-    """Table 1: what there is, what the paper says, and why they differ."""
-    if text is None:
-        graphs = [graph for _, graph in _those_that_are_here(PAPER_DATASETS, data_dir)]
-    else:
-        graphs = [load_graph(part.strip(), data_dir) for part in text.split(",")]
-    counted = []
-    for graph in graphs:
-        entry = DATASETS.get(graph.name)
-        counted.append(
-            {
-                "dataset": graph.name,
-                "nodes": graph.num_nodes,
-                "edges": graph.num_edges,
-                "labels": graph.labels.num_labels,
-                "published": paper_statistics(entry.paper_key if entry else None) or {},
-                "note": (entry.note if entry else None) or "",
-            }
-        )
-    return counted
-
-
-def _datasets_table(counted: list[dict[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("dataset")
-    for name in COUNTS:
-        table.add_column(name, justify="right")
-        table.add_column("paper", justify="right")
-    for row in counted:
-        published = row["published"]
-        cells = []
-        for kind in COUNTS:
-            cells += [f"{row[kind]:,}", f"{published[kind]:,}" if kind in published else "-"]
-        table.add_row(row["dataset"], *cells)
-        if row["note"]:
-            say(f"{row['dataset']}: {row['note']}")
-    return table

@@ -22,9 +22,8 @@ from metatne.experiments.search_space import (
     Row,
     best_first,
     config_hash,
-    draw_points,
     point_hash,
-    published_point,
+    points_to_try,
 )
 from metatne.graph.datasets import open_graph
 from metatne.training.trainer import Validation
@@ -111,8 +110,7 @@ def search(
         "validation_tasks": validation_tasks,
         "config_hash": config_hash(graph),
     }
-    drawn = [published_point(graph.name), *draw_points(num_samples, seed=trial)]
-    points = {point_hash(point): point for point in drawn}
+    points = points_to_try(graph.name, num_samples, seed=trial)
 
     def done() -> dict[str, Row]:
         rows = {row["point_hash"]: row for row in lines.rows() if facts.items() <= row.items()}

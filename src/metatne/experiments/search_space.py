@@ -55,6 +55,12 @@ def point_hash(point: Point) -> str:
     return hash_settings(point)
 
 
+def points_to_try(dataset: str, num_samples: int, *, seed: int) -> dict[str, Point]:
+    """The published point and so many drawn ones by their hash: one drawn twice is one."""
+    points = [published_point(dataset), *draw_points(num_samples, seed=seed)]
+    return {point_hash(point): point for point in points}
+
+
 def config_hash(graph: Graph) -> str:
     """12 hex digits that name the very graph, and the settings around a point."""
     around = {k: v for k, v in preset("paper", graph.name).items() if k not in SPACE}
