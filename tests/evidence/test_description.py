@@ -16,7 +16,7 @@ from metatne.evidence.description import (
     describe,
     num_columns,
 )
-from metatne.evidence.expected import RIDGE, _leave_one_out, expected_labels
+from metatne.evidence.expected import expected_by_place, expected_labels
 from metatne.graph.labels import Labels
 from metatne.graph.planted import planted_graph
 from metatne.graph.raw import HOLDS, UNKNOWN
@@ -81,7 +81,7 @@ def test_hidden_nodes_lose_their_labels_everywhere(graph: Graph) -> None:
     assert (seen.states[hidden] == UNKNOWN).all()
     assert not seen.is_annotated[hidden].any()
     assert seen.is_annotated[~hidden].all()
-    for name in ("states", "around", "expected", "around_known", "rarity"):
+    for name in ("states", "around", "expected", "by_place", "around_known", "rarity"):
         np.testing.assert_array_equal(getattr(seen, name), getattr(told, name))
 
 
@@ -98,23 +98,26 @@ def test_unknown_is_not_negative() -> None:
 def test_by_place_a_node_is_predicted_by_the_others_alone() -> None:
     """The closed form against leaving every node out in turn; unknown nodes by all known ones."""
     generator = np.random.default_rng(0)
-    place = generator.normal(size=(40, 5)).astype(np.float32)
-    truth = generator.normal(size=(40, 2))
+    place = 3 * generator.normal(size=(40, 5)).astype(np.float32)
+    states = (generator.random((40, 2)) < 0.4).astype(np.int8)
     fitted = np.arange(40) < 30
-    found = _leave_one_out(place, truth, fitted)
+    states[~fitted] = UNKNOWN
+    share = np.array([0.4, 0.3])
+    found = expected_by_place(place, states, share)
+    ridge = np.square(place[fitted]).sum() / place.shape[1]
     for node in range(40):
         others = fitted & (np.arange(40) != node)
-        model = Ridge(alpha=RIDGE, fit_intercept=False).fit(place[others], truth[others])
+        model = Ridge(alpha=ridge, fit_intercept=False).fit(place[others], states[others] - share)
         np.testing.assert_allclose(found[node], model.predict(place[[node]])[0], atol=1e-5)
 
 
 def test_what_surrounds_a_node_and_its_place_are_weighed_together() -> None:
     generator = np.random.default_rng(1)
-    place = np.zeros((400, 2), dtype=np.float32)
+    by_place = np.zeros((400, 1))
     states = (generator.random((400, 1)) < 0.4).astype(np.int8)
     noise = generator.normal(size=(3, 400, 1)).astype(np.float32)
     noise[1, :, 0] += 3 * states[:, 0]
-    expected = expected_labels(place, noise, states, np.array([0.4]))[:, 0]
+    expected = expected_labels(by_place, noise, states, np.array([0.4]))[:, 0]
     assert expected[states[:, 0] == 1].mean() > expected[states[:, 0] == 0].mean() + 0.3
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from metatne.config import Config
 from metatne.evidence.description import OTHERS, OWN
@@ -14,6 +15,11 @@ from metatne.evidence.storage import from_tensors, to_tensors
 from metatne.graph.labels import Labels
 from metatne.graph.store import Graph
 from planted import SETTINGS, SPLIT
+
+Tensors = dict[str, torch.Tensor]
+
+LATER_BLOCKS = 2
+"""The degree, and labels expected by place."""
 
 
 @pytest.fixture(scope="module")
@@ -67,36 +73,62 @@ def test_shards_and_kept_vectors_change_no_bit(
             np.testing.assert_array_equal(other, whole[number])
 
 
-def test_models_of_before_blocks_were_mixed_load(model: EvidenceModel) -> None:
-    """With the degree and the mixture at nothing, which is how they were: not there."""
+QUESTION = np.arange(5), [np.arange(10, 18)], np.arange(100, 200)
+
+
+def test_models_of_before_place_alone_told_of_labels_load(model: EvidenceModel) -> None:
+    """With nothing from that block, which is how it was: not there."""
     tensors = {name: tensor.clone() for name, tensor in to_tensors(model).items()}
-    name, place = "annotated", len(model.annotated.encoding.blocks) - 1
-    tensors[f"{name}.head.mixing"].zero_()
-    tensors[f"{name}.head.log_weights"][place] = NOTHING
+    for name in ("annotated", "unannotated"):
+        tensors[f"{name}.head.mixing"][-1] = 0
+        tensors[f"{name}.head.log_weights"][-1] = NOTHING
     today = from_tensors(tensors, model.label_names)
     before = dict(tensors)
-    del before[f"{name}.head.mixing"], before[f"{name}.mean.{place}"]
-    for part in ("scales", "head.log_weights"):
-        before[f"{name}.{part}"] = before[f"{name}.{part}"][:place]
+    del before["description.by_place"]
+    for name in ("annotated", "unannotated"):
+        _drop_last_blocks(before, name, 1)
+        before[f"{name}.head.mixing"] = before[f"{name}.head.mixing"][:-1]
+    _same_scores(today, from_tensors(before, model.label_names))
+
+
+def test_models_of_before_blocks_were_mixed_load(model: EvidenceModel) -> None:
+    """With the last blocks and the mixture at nothing, which is how they were: not there."""
+    tensors = {name: tensor.clone() for name, tensor in to_tensors(model).items()}
+    tensors["annotated.head.mixing"].zero_()
+    tensors["annotated.head.log_weights"][-LATER_BLOCKS:] = NOTHING
+    today = from_tensors(tensors, model.label_names)
+    before = dict(tensors)
+    del before["description.by_place"]
     # The other expert had no blocks of own labels, which come first.
     name, own = "unannotated", len(OWN)
-    for number in range(place - own):
-        before[f"{name}.mean.{number}"] = before[f"{name}.mean.{number + own}"]
+    for number in range(len(OTHERS)):
+        before[f"{name}.mean.{number}"] = before.pop(f"{name}.mean.{number + own}")
     for part in ("scales", "head.log_weights"):
-        before[f"{name}.{part}"] = before[f"{name}.{part}"][own:place]
-    del before[f"{name}.head.mixing"]
+        before[f"{name}.{part}"] = before[f"{name}.{part}"][own:]
+    for name in ("annotated", "unannotated"):
+        _drop_last_blocks(before, name, LATER_BLOCKS)
+        del before[f"{name}.head.mixing"]
     loaded = from_tensors(before, model.label_names)
     assert not loaded.unannotated.encoding.with_own_labels
     assert len(loaded.unannotated.encoding.blocks) == len(OTHERS)
     assert not loaded.unannotated.head.mixing.any()
-    question = np.arange(5), [np.arange(10, 18)], np.arange(100, 200)
-    for ours, theirs in zip(
-        today.score_nodes(*question), loaded.score_nodes(*question), strict=True
-    ):
+    _same_scores(today, loaded)
+
+
+def _drop_last_blocks(tensors: Tensors, name: str, count: int) -> None:
+    num_blocks = len(tensors[f"{name}.scales"])
+    for number in range(num_blocks - count, num_blocks):
+        del tensors[f"{name}.mean.{number}"]
+    for part in ("scales", "head.log_weights"):
+        tensors[f"{name}.{part}"] = tensors[f"{name}.{part}"][:-count]
+
+
+def _same_scores(one: EvidenceModel, other: EvidenceModel) -> None:
+    for ours, theirs in zip(one.score_nodes(*QUESTION), other.score_nodes(*QUESTION), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
-@pytest.mark.parametrize("part", ["by_trait", "by_column"])
+@pytest.mark.parametrize("part", ["mixing", "by_trait", "by_column"])
 def test_a_head_of_another_size_is_refused(model: EvidenceModel, part: str) -> None:
     tensors = to_tensors(model)
     tensors[f"unannotated.head.{part}"] = tensors[f"unannotated.head.{part}"][1:]

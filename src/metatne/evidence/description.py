@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int8, Int64
 
 from metatne.config import HeadPart
-from metatne.evidence.expected import expected_labels
+from metatne.evidence.expected import expected_by_place, expected_labels
 from metatne.graph.raw import HOLDS, UNKNOWN
 from metatne.graph.store import Graph
 from metatne.graph.walk import Walk
@@ -25,6 +25,9 @@ from metatne.spectral import spectral_embeddings
 STRUCTURE_DIM = 128
 COARSE_DIM = 32
 NUM_HOPS = 3
+LABEL_TABLES = NUM_HOPS + 2
+"""Tables of numbers with a column a label: around at every hop, and two of what is expected."""
+
 MAX_LABEL_COLUMNS = 256
 LABEL_FLOATS = 500_000_000
 """Numbers that the blocks of labels may have in all; on a large graph the labels that most
@@ -99,6 +102,13 @@ OTHERS = (
         is_mixed=True,
     ),
     Block("degree", "degree", "degree", is_of_labels=False),
+    Block(
+        "labels expected by place, of length 1",
+        "expected labels",
+        "by_place",
+        is_of_length_one=True,
+        is_mixed=True,
+    ),
 )
 
 
@@ -125,6 +135,9 @@ class Description:
 
     expected: Float32[np.ndarray, "node column"]
     """What place and surroundings let one expect of the node's own labels."""
+
+    by_place: Float32[np.ndarray, "node column"]
+    """What the place alone lets one expect: what labels make of it, one direction a label."""
 
     degree: Float32[np.ndarray, " node"]
     """Its logarithm, of mean 0 and variance 1."""
@@ -253,6 +266,7 @@ def describe(
     surplus = np.where(is_known, (states == HOLDS) - share, 0) * rarity
     walk = Walk(graph, none)
     around = _around(walk, surplus.astype(np.float32))
+    by_place = expected_by_place(place, states, share)
     is_annotated = is_known.any(axis=1)
     around_known = np.zeros((graph.num_nodes, 1), dtype=np.float32)
     walk.combine(is_annotated.astype(np.float32)[:, None], around_known)
@@ -261,7 +275,8 @@ def describe(
         states=states,
         place=place,
         around=rounded(around),
-        expected=rounded(expected_labels(place, around, states, share) * rarity),
+        expected=rounded(expected_labels(by_place, around, states, share) * rarity),
+        by_place=rounded(by_place * rarity),
         degree=_standardised(np.log1p(graph.degrees.astype(np.float64))),
         around_known=around_known[:, 0],
         share=share.astype(np.float32),
@@ -279,7 +294,7 @@ def _columns(graph: Graph, known: Int64[np.ndarray, " label"]) -> Int64[np.ndarr
 
 def num_columns(num_nodes: int, num_labels: int) -> int:
     """Labels that get a column: all, unless they are too many for a graph of this size."""
-    room = LABEL_FLOATS // ((NUM_HOPS + 1) * max(num_nodes, 1)) + 1
+    room = LABEL_FLOATS // (LABEL_TABLES * max(num_nodes, 1)) + 1
     return min(num_labels, MAX_LABEL_COLUMNS, room)
 
 

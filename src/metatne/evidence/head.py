@@ -55,9 +55,9 @@ NODES_FOR_MEANS = 20_000
 NOTHING = -50.0
 """The logarithm of the weight of a block that is left out."""
 
-VERSION = 3
+VERSION = 4
 """Of what is learned and how: part of what names a result. 1 had neither degree nor mixture, 2 hid
-the labels of one set of nodes alone."""
+the labels of one set of nodes alone, 3 had no labels expected by place alone."""
 
 FIRST_MIXING = 0.1
 """c of all mixed blocks before anything is learned."""

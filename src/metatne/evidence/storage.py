@@ -22,7 +22,7 @@ from metatne.evidence.head import NOTHING, Encoding, EvidenceHead
 from metatne.evidence.model import EvidenceModel
 
 Tensors = dict[str, Tensor]
-HALF = ("place", "around", "expected")
+HALF = ("place", "around", "expected", "by_place")
 SINGLE = ("degree", "around_known", "share", "rarity")
 
 
@@ -48,6 +48,9 @@ def to_tensors(model: EvidenceModel) -> Tensors:
 
 def from_tensors(tensors: Tensors, label_names: Sequence[str]) -> EvidenceModel:
     """The model of these tensors; KeyError or ValueError where they are not one's."""
+    # Before version 4 of the head nothing was expected by place alone, nor does a head ask for it.
+    nothing = {"description.by_place": torch.zeros_like(tensors["description.expected"])}
+    tensors = nothing | tensors
     description = Description(
         **{name: _numpy(tensors[f"description.{name}"].float()) for name in HALF + SINGLE},
         **{name: _numpy(tensors[f"description.{name}"]) for name in ("columns", "states")},
@@ -78,6 +81,7 @@ def _check_sizes(description: Description) -> None:
         "states": (nodes, columns),
         "around": (NUM_HOPS, nodes, columns),
         "expected": (nodes, columns),
+        "by_place": (nodes, columns),
         "degree": (nodes,),
         "around_known": (nodes,),
         "share": (columns,),
@@ -146,6 +150,7 @@ def _check_head(encoding: Encoding, weights: Tensors) -> None:
     if encoding.asks_annotated and not encoding.with_own_labels:
         raise ValueError("the head looks at own labels that it has no blocks of")
     expected = {
+        "mixing": len(encoding.mixed),
         "by_trait": len(encoding.traits),
         "by_column": sum(len(encoding.means[block]) for block in encoding.of_prior),
     }
@@ -155,20 +160,31 @@ def _check_head(encoding: Encoding, weights: Tensors) -> None:
 
 
 def _as_today(tensors: Tensors) -> Tensors:
-    """An expert of before blocks were mixed and the degree was one: both count for nothing.
+    """An expert of before some blocks, or their mixture, were there: these count for nothing.
 
-    It scores as it did but where an example is not annotated, whose own labels now say nothing.
+    One of before blocks were mixed scores as it did but where an example is not annotated, whose
+    own labels now say nothing.
     """
-    if "head.mixing" in tensors:
-        return tensors
+    if "head.mixing" not in tensors:  # nor was the degree a block
+        tensors = _with_silent_block(tensors, width=1) | {"head.mixing": torch.zeros(0)}
+    scales = tensors["scales"]
+    if len(scales) in (len(OTHERS) - 1, len(OWN + OTHERS) - 1):  # nothing was expected by place
+        blocks = (OWN if len(scales) >= len(OTHERS) else ()) + OTHERS
+        mixing = tensors["head.mixing"]
+        silent = torch.zeros(len(mixed_places(blocks)) - len(mixing))
+        expected = next(i for i, block in enumerate(blocks) if block.table == "expected")
+        tensors = _with_silent_block(tensors, width=len(tensors[f"mean.{expected}"]))
+        tensors = tensors | {"head.mixing": torch.cat((mixing, silent))}
+    return tensors
+
+
+def _with_silent_block(tensors: Tensors, *, width: int) -> Tensors:
+    """One block more, the last, that says nothing."""
     scales, weights = tensors["scales"], tensors["head.log_weights"]
-    has_own_labels = len(scales) == len(OWN + OTHERS) - 1
-    mixed = len(mixed_places((OWN if has_own_labels else ()) + OTHERS))
     return tensors | {
-        f"mean.{len(scales)}": torch.zeros(1),
+        f"mean.{len(scales)}": torch.zeros(width),
         "scales": torch.cat((scales, scales.new_zeros(1))),
         "head.log_weights": torch.cat((weights, weights.new_full((1,), NOTHING))),
-        "head.mixing": torch.zeros(mixed),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Self
 from metatne.config import Config
 from metatne.errors import OutOfMemoryError
 from metatne.evidence.description import (
-    NUM_HOPS,
+    LABEL_TABLES,
     OTHERS,
     OWN,
     STRUCTURE_DIM,
@@ -94,7 +94,7 @@ def evidence_bytes(size: GraphSize, config: Config) -> int:
     # States, three hops and what is expected, with nobody hidden and by fold, and what it takes
     # to make one.
     descriptions = 1 + num_folds(size.num_nodes) + 4
-    tables = descriptions * size.num_nodes * columns * (1 + _FLOAT * (NUM_HOPS + 1))
+    tables = descriptions * size.num_nodes * columns * (1 + _FLOAT * LABEL_TABLES)
     supports = config.positives + config.negatives
     # Tasks of known labels and of validation labels: products of blocks, the prior's columns.
     blocks = OWN + OTHERS
