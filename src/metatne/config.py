@@ -228,7 +228,20 @@ def preset(name: str, dataset: str | None = None) -> dict[str, Any]:
         column = _PAPER_BY_DATASET.get(dataset or "", _PAPER_BY_DATASET["blogcatalog"])
         published = _PAPER_EVERYWHERE | dict(zip(_PAPER_COLUMNS, column, strict=True))
         return published | _BRIEFLY if name == "brief" else published
-    raise ConfigError(f"preset: expected one of {', '.join(PRESETS)}, found {name!r}")
+    raise not_one_of("preset", name, PRESETS)
+
+
+def not_one_of(field: str, found: str, choices: Iterable[str]) -> ConfigError:
+    """What to say of a name that is none of those there are."""
+    names = list(choices)
+    return ConfigError(
+        f"{field}: expected one of {', '.join(names)}, found {found!r}{_did_you_mean(found, names)}"
+    )
+
+
+def _did_you_mean(found: str, names: Iterable[str]) -> str:
+    near = process.extractOne(found, names, score_cutoff=60)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def make_config(settings: Mapping[str, Any], *, source: str = "settings") -> Config:
@@ -243,9 +256,7 @@ def make_settings(
     known = list(kind.model_fields)
     for key in settings:
         if key not in known:
-            near = process.extractOne(key, known, score_cutoff=60)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ConfigError(f"{source}: there is no setting {key!r}{hint}")
+            raise ConfigError(f"{source}: there is no setting {key!r}{_did_you_mean(key, known)}")
     try:
         return kind(**settings)
     except ValidationError as error:

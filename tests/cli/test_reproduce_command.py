@@ -71,6 +71,9 @@ def test_counting_a_graph(run: Run, graph: Path) -> None:
     ("arguments", "expected"),
     [
         (("overal",), "STUDY: expected one of datasets, overall, fewer"),
+        (("overal",), "found 'overal'; did you mean 'overall'?"),
+        (("overall", "--preset", "breif"), "preset: expected one of default, short, brief, paper"),
+        (("datasets", "--trials", "1"), "--trials: the study 'datasets' does not take it"),
         (("overall", "--methods", "lp,gnc"), "--methods: expected some of lp, line"),
         (("overall", "--shots", "10/30"), "--shots: expected some of 10/20, 10/40, found '10/30'"),
         (("overall", "--trials", "5-1"), "--trials: expected numbers from 1 up"),
@@ -87,6 +90,15 @@ def test_mistakes(run: Run, graph: Path, arguments: tuple[str, ...], expected: s
     assert made.code == 2
     assert expected in made.err
     assert not Path("results").exists()
+
+
+def test_a_misspelt_preset_is_told_before_anything_is_fetched(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metatne.cli.single_studies.load_graph", pytest.fail)
+    told = run("reproduce", "overall", "--preset", "breif")
+    assert told.code == 2
+    assert "did you mean 'brief'?" in told.err
 
 
 def test_nothing_to_report(run: Run) -> None:

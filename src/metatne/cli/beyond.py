@@ -11,7 +11,7 @@ from metatne.cli.command import Command, new_app
 from metatne.cli.console import say
 from metatne.cli.evaluate import parse_trials
 from metatne.cli.options import DataDirOption
-from metatne.errors import ConfigError
+from metatne.config import not_one_of
 from metatne.experiments.beyond.catalogue import STUDIES, results_file, run_study
 
 _LIST = "\n".join(f"  {name:<10} {study.title}" for name, study in STUDIES.items())
@@ -52,7 +52,7 @@ def beyond(
     and curves of what is there.
     """
     if study not in STUDIES:
-        raise ConfigError(f"STUDY: expected one of {', '.join(STUDIES)}, found {study!r}")
+        raise not_one_of("STUDY", study, STUDIES)
     metric = STUDIES[study].metric
     numbers = parse_trials(trials)
     for row in run_study(study, dataset, numbers, results_file(out), data_dir=data_dir):

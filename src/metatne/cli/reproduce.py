@@ -29,7 +29,8 @@ from metatne.cli.single_studies import (
     run_search,
     those_that_are_here,
 )
-from metatne.errors import ConfigError, InputError, RunError
+from metatne.config import PRESETS, not_one_of
+from metatne.errors import InputError, RunError
 from metatne.evaluation.protocol import PAPER, PROTOCOLS, draws_label_zero
 from metatne.evaluation.results import ResultsFile
 from metatne.evaluation.runner import Engine, Trial, local_engine, run_trials
@@ -39,6 +40,7 @@ from metatne.graph.store import Graph
 DATASETS_STUDY, VISUAL, SEARCH = "datasets", "visual", "search"
 NAMES = (DATASETS_STUDY, *STUDIES, VISUAL, SEARCH)
 NUM_TASKS, NUM_SAMPLES, NUM_STEPS, NUM_MINUTES = 1_000, 16, 2_000, 60.0
+ALL_TRIALS = f"1-{PAPER_TRIALS}"
 WHAT, SEARCHING = "What is run", "The study `search`"
 
 _LIST = "\n".join(f"  {each.name:<10} {each.shows}: {each.title}" for each in STUDIES.values())
@@ -87,7 +89,7 @@ def reproduce(
             help="Numbers such as 1-5 or 1,3,7-9.",
             rich_help_panel=WHAT,
         ),
-    ] = f"1-{PAPER_TRIALS}",
+    ] = ALL_TRIALS,
     shots: Annotated[
         str | None,
         typer.Option(
@@ -172,11 +174,18 @@ def reproduce(
     Every trial is written down as it ends, so that the command can be stopped and given again;
     `metatne report` makes tables of what is there.
     """
-    if study not in NAMES:
-        raise ConfigError(f"STUDY: expected one of {', '.join(NAMES)}, found {study!r}")
+    # Before any graph is fetched.
+    for field, found, choices in (
+        ("STUDY", study, NAMES),
+        ("preset", preset, PRESETS),
+        ("protocol", protocol, PROTOCOLS),
+    ):
+        if found not in choices:
+            raise not_one_of(field, found, choices)
     _refuse_idle_options(
         study,
         {
+            "--trials": trials != ALL_TRIALS,
             "--methods": methods is not None,
             "--shots": shots is not None,
             "--tasks": tasks != NUM_TASKS,
@@ -261,6 +270,8 @@ def _refuse_idle_options(study: str, is_given: dict[str, bool]) -> None:
     idle = [] if study in STUDIES else [*_OF_TRIALS]
     if study != SEARCH:
         idle += _OF_THE_SEARCH
+    if study == DATASETS_STUDY:
+        idle.append("--trials")
     if study in (DATASETS_STUDY, SEARCH):
         idle.append("--preset")
     if study in (DATASETS_STUDY, VISUAL):

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from metatne.config import preset
-from metatne.errors import ConfigError, MissingExtraError
+from metatne.config import not_one_of, preset
+from metatne.errors import MissingExtraError
 from metatne.graph.store import Graph
 from metatne.prediction.support import NodeId
 from metatne.sampling.splits import LabelSplit
@@ -116,7 +116,7 @@ def check_method(name: str) -> Entry:
     """The entry of a method; an unknown name is refused with those that there are."""
     known = METHODS | VARIANTS
     if name not in known:
-        raise ConfigError(f"method: expected one of {', '.join(known)}, found {name!r}")
+        raise not_one_of("method", name, known)
     return known[name]
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from metatne.errors import ConfigError, LabelError, TrainingError
+from metatne.config import not_one_of
+from metatne.errors import LabelError, TrainingError
 from metatne.evaluation.methods import FittedMethod, Method, check_method, new_method, preset_of
 from metatne.graph.datasets import DATASETS
 from metatne.graph.store import Graph
@@ -55,9 +56,7 @@ class TrialSettings:
         """Refuse names that there are not."""
         check_method(self.method)
         if self.protocol not in PROTOCOLS:
-            raise ConfigError(
-                f"protocol: expected one of {', '.join(PROTOCOLS)}, found {self.protocol!r}"
-            )
+            raise not_one_of("protocol", self.protocol, PROTOCOLS)
 
     @property
     def shape(self) -> TaskShape:
