@@ -56,6 +56,7 @@ HeadPart = Literal[
     "own labels",
     "labels around",
     "expected labels",
+    "expected by place",
     "mixture",
     "traits",
     "columns",

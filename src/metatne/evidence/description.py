@@ -104,7 +104,7 @@ OTHERS = (
     Block("degree", "degree", "degree", is_of_labels=False),
     Block(
         "labels expected by place, of length 1",
-        "expected labels",
+        "expected by place",
         "by_place",
         is_of_length_one=True,
         is_mixed=True,
