@@ -29,6 +29,13 @@ REPRODUCE = (
     ("overall", BOTH, DEAR, "1-10", ""),
     ("overall", BOTH, "metatne", "1-50", "--preset brief"),
     ("overall", BOTH, DEAR, "1-10", "--shots 10/20 --protocol unlabelled-queries"),
+    (
+        "overall",
+        BOTH,
+        "metatne",
+        "1-10",
+        "--shots 10/20 --preset brief --protocol unlabelled-queries",
+    ),
     ("overall", BOTH, "metatne", "1-10", "--shots 10/20 --preset short"),
     ("ablation", BOTH, VARIANTS, "1-10", "--shots 10/20"),
     ("fewer", "blogcatalog", "metatne", "1-50", ""),
