@@ -236,7 +236,8 @@ def not_one_of(field: str, found: str, choices: Iterable[str]) -> ConfigError:
     """What to say of a name that is none of those there are."""
     names = list(choices)
     return ConfigError(
-        f"{field}: expected one of {', '.join(names)}, found {found!r}{_did_you_mean(found, names)}"
+        f"{field}: expected one of {', '.join(names)}, found {found!r}"
+        f"{_did_you_mean(str(found), names)}"
     )
 
 

@@ -73,6 +73,10 @@ def test_counting_a_graph(run: Run, graph: Path) -> None:
         (("overal",), "STUDY: expected one of datasets, overall, fewer"),
         (("overal",), "found 'overal'; did you mean 'overall'?"),
         (("overall", "--preset", "breif"), "preset: expected one of default, short, brief, paper"),
+        (
+            ("visual", "--trials", "1-2"),
+            "--trials: the study 'visual' is of one trial, found '1-2'",
+        ),
         (("datasets", "--trials", "1"), "--trials: the study 'datasets' does not take it"),
         (("overall", "--methods", "lp,gnc"), "--methods: expected some of lp, line"),
         (("overall", "--shots", "10/30"), "--shots: expected some of 10/20, 10/40, found '10/30'"),

@@ -102,13 +102,33 @@ def test_by_place_a_node_is_predicted_by_the_others_alone() -> None:
     states = (generator.random((40, 2)) < 0.4).astype(np.int8)
     fitted = np.arange(40) < 30
     states[~fitted] = UNKNOWN
+    states[:5, 1] = UNKNOWN  # and so average
     share = np.array([0.4, 0.3])
+    truth = np.where(states == UNKNOWN, 0, states - share)
     found = expected_by_place(place, states, share)
     ridge = np.square(place[fitted]).sum() / place.shape[1]
     for node in range(40):
         others = fitted & (np.arange(40) != node)
-        model = Ridge(alpha=ridge, fit_intercept=False).fit(place[others], states[others] - share)
+        model = Ridge(alpha=ridge, fit_intercept=False).fit(place[others], truth[others])
         np.testing.assert_allclose(found[node], model.predict(place[[node]])[0], atol=1e-5)
+
+
+def test_few_nodes_are_trusted_less_by_place() -> None:
+    """Two nodes at one place, of 16 dimensions: the mean eigenvalue is 1/8, and the ridge is 1."""
+    place = np.zeros((3, 16), dtype=np.float32)
+    place[:, 0] = 1
+    states = np.array([[1], [1], [UNKNOWN]], dtype=np.int8)
+    found = expected_by_place(place, states, np.array([0.5]))[:, 0]
+    # By one other node that has .5 more than its share: .5 / (1 + 1); by two: 1 / (2 + 1).
+    np.testing.assert_allclose(found, [0.25, 0.25, 1 / 3])
+
+
+def test_places_in_pieces_are_the_same(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = describe(graph, KNOWN, seed=0)
+    monkeypatch.setattr("metatne.evidence.expected.NODES_PER_PIECE", 64)
+    in_pieces = describe(graph, KNOWN, seed=0)
+    np.testing.assert_allclose(in_pieces.by_place, whole.by_place, atol=1e-3)
+    assert whole.by_place.any()
 
 
 def test_what_surrounds_a_node_and_its_place_are_weighed_together() -> None:

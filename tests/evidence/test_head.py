@@ -249,6 +249,15 @@ def test_the_degree_and_the_mixture_can_be_left_out(graph: Graph, part: HeadPart
     assert (head.mixing == 0).all() != is_degree
 
 
+def test_what_is_expected_by_place_can_be_left_out_alone(graph: Graph) -> None:
+    config = Config(**SETTINGS | {"head_without": ("expected by place",), "head_steps": 5})
+    head = fit_evidence(graph, SPLIT, config)[0].annotated.head
+    assert head.log_weights[-1] < -40
+    assert head.log_weights[:-1].min() > -10
+    assert head.mixing[-1] == 0
+    assert head.mixing[:-1].all()
+
+
 def test_parts_that_are_left_out_say_nothing(graph: Graph) -> None:
     config = Config(**SETTINGS | {"head_without": ("own labels", "level"), "head_steps": 5})
     expert = fit_evidence(graph, SPLIT, config)[0].annotated

@@ -9,6 +9,7 @@ import torch
 from metatne.config import Config
 from metatne.evidence.description import OTHERS, OWN
 from metatne.evidence.fitting import fit_evidence
+from metatne.evidence.growth import grown
 from metatne.evidence.head import NOTHING
 from metatne.evidence.model import EvidenceModel
 from metatne.evidence.storage import from_tensors, to_tensors
@@ -17,6 +18,7 @@ from metatne.graph.store import Graph
 from planted import SETTINGS, SPLIT
 
 Tensors = dict[str, torch.Tensor]
+EXPERTS = ("annotated", "unannotated")
 
 LATER_BLOCKS = 2
 """The degree, and labels expected by place."""
@@ -41,11 +43,9 @@ def test_saved_and_loaded_to_the_bit(model: EvidenceModel) -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_shards_and_kept_vectors_change_no_bit(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Candidates of either kind, cut at whole pieces; vectors kept, or made each time."""
-    monkeypatch.setattr("metatne.evidence.model.NODES_PER_PIECE", 16)
+@pytest.fixture(scope="module")
+def partly(graph: Graph) -> EvidenceModel:
+    """Of a graph of which every other node or so is not annotated."""
     some = np.random.default_rng(5).random(graph.num_nodes) < 0.5
     labels = graph.labels
     partly = graph.with_labels(
@@ -59,13 +59,21 @@ def test_shards_and_kept_vectors_change_no_bit(
     )
     model = fit_evidence(partly, SPLIT, Config(**SETTINGS | {"head_steps": 5}))[0]
     assert 0 < model.description.is_annotated[100:200].sum() < 100
+    return model
+
+
+def test_shards_and_kept_vectors_change_no_bit(
+    partly: EvidenceModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Candidates of either kind, cut at whole pieces; vectors kept, or made each time."""
+    monkeypatch.setattr("metatne.evidence.model.NODES_PER_PIECE", 16)
     positives, sets = np.arange(4), [np.arange(10, 15), np.arange(20, 25)]
     candidates = np.arange(100, 200)
-    whole = model.score_nodes(positives, sets, candidates)
-    again = model.score_nodes(positives, sets, candidates)
-    shards = [model.score_nodes(positives, sets, part) for part in np.split(candidates, [32, 80])]
+    whole = partly.score_nodes(positives, sets, candidates)
+    again = partly.score_nodes(positives, sets, candidates)
+    shards = [partly.score_nodes(positives, sets, part) for part in np.split(candidates, [32, 80])]
     monkeypatch.setattr("metatne.evidence.vectors.KEPT_BYTES", 0)
-    fresh = from_tensors(to_tensors(model), model.label_names)
+    fresh = from_tensors(to_tensors(partly), partly.label_names)
     unkept = fresh.score_nodes(positives, sets, candidates)
     for number in range(3):
         joined = np.concatenate([shard[number] for shard in shards], axis=1)
@@ -76,19 +84,36 @@ def test_shards_and_kept_vectors_change_no_bit(
 QUESTION = np.arange(5), [np.arange(10, 18)], np.arange(100, 200)
 
 
-def test_models_of_before_place_alone_told_of_labels_load(model: EvidenceModel) -> None:
+def test_models_of_before_place_alone_told_of_labels_load(partly: EvidenceModel) -> None:
     """With nothing from that block, which is how it was: not there."""
-    tensors = {name: tensor.clone() for name, tensor in to_tensors(model).items()}
-    for name in ("annotated", "unannotated"):
+    tensors = {name: tensor.clone() for name, tensor in to_tensors(partly).items()}
+    for name in EXPERTS:
         tensors[f"{name}.head.mixing"][-1] = 0
         tensors[f"{name}.head.log_weights"][-1] = NOTHING
-    today = from_tensors(tensors, model.label_names)
-    before = dict(tensors)
-    del before["description.by_place"]
-    for name in ("annotated", "unannotated"):
-        _drop_last_blocks(before, name, 1)
-        before[f"{name}.head.mixing"] = before[f"{name}.head.mixing"][:-1]
-    _same_scores(today, from_tensors(before, model.label_names))
+    today = from_tensors(tensors, partly.label_names)
+    _same_scores(today, from_tensors(_of_version_3(tensors), partly.label_names))
+
+
+def test_models_of_before_can_be_updated(graph: Graph, model: EvidenceModel) -> None:
+    before = from_tensors(_of_version_3(to_tensors(model)), model.label_names)
+    assert not before.description.by_place.any()
+    updated = grown(before, graph.node_ids, graph)
+    assert updated.description.by_place.any()
+    assert np.isfinite(updated.score_nodes(*QUESTION).evidence).all()
+
+
+@pytest.mark.parametrize("wrong", ["nothing by place", "a factor too few", "a factor too many"])
+def test_what_is_of_no_version_is_refused(model: EvidenceModel, wrong: str) -> None:
+    tensors = to_tensors(model)
+    if wrong == "nothing by place":
+        del tensors["description.by_place"]  # which the heads ask for
+    else:
+        tensors = _of_version_3(tensors)
+        mixing = tensors["unannotated.head.mixing"]
+        other = mixing[:-1] if wrong == "a factor too few" else torch.cat((mixing, mixing[:1]))
+        tensors["unannotated.head.mixing"] = other
+    with pytest.raises(ValueError, match=r"blocks, found|mixing: expected"):
+        from_tensors(tensors, model.label_names)
 
 
 def test_models_of_before_blocks_were_mixed_load(model: EvidenceModel) -> None:
@@ -105,7 +130,7 @@ def test_models_of_before_blocks_were_mixed_load(model: EvidenceModel) -> None:
         before[f"{name}.mean.{number}"] = before.pop(f"{name}.mean.{number + own}")
     for part in ("scales", "head.log_weights"):
         before[f"{name}.{part}"] = before[f"{name}.{part}"][own:]
-    for name in ("annotated", "unannotated"):
+    for name in EXPERTS:
         _drop_last_blocks(before, name, LATER_BLOCKS)
         del before[f"{name}.head.mixing"]
     loaded = from_tensors(before, model.label_names)
@@ -113,6 +138,16 @@ def test_models_of_before_blocks_were_mixed_load(model: EvidenceModel) -> None:
     assert len(loaded.unannotated.encoding.blocks) == len(OTHERS)
     assert not loaded.unannotated.head.mixing.any()
     _same_scores(today, loaded)
+
+
+def _of_version_3(tensors: Tensors) -> Tensors:
+    """The tensors of a model of before labels were expected by place alone."""
+    before = dict(tensors)
+    del before["description.by_place"]
+    for name in EXPERTS:
+        _drop_last_blocks(before, name, 1)
+        before[f"{name}.head.mixing"] = before[f"{name}.head.mixing"][:-1]
+    return before
 
 
 def _drop_last_blocks(tensors: Tensors, name: str, count: int) -> None:

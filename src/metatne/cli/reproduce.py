@@ -202,13 +202,13 @@ def reproduce(
         count_datasets(dataset, out, data_dir)
         return
     if study == VISUAL:
-        draw_figure(dataset or "ppi", parse_trials(trials)[0], preset, out, data_dir)
+        draw_figure(dataset or "ppi", _one_trial(study, trials), preset, out, data_dir)
         return
     if study == SEARCH:
         cluster = chosen_cluster("ray", None, address)
         assert cluster is not None
         size = (samples or NUM_SAMPLES, steps or NUM_STEPS, minutes or NUM_MINUTES)
-        run_search(dataset or "ppi", parse_trials(trials)[0], cluster, *size, out, data_dir)
+        run_search(dataset or "ppi", _one_trial(study, trials), cluster, *size, out, data_dir)
         return
     wanted = STUDIES[study]
     if preset == "default" != wanted.preset:
@@ -279,6 +279,14 @@ def _refuse_idle_options(study: str, is_given: dict[str, bool]) -> None:
     for option in idle:
         if is_given[option]:
             raise InputError(f"{option}: the study {study!r} does not take it")
+
+
+def _one_trial(study: str, text: str) -> int:
+    """Of a study that is of one trial: the first, unless another is asked for."""
+    numbers = parse_trials(text)
+    if text != ALL_TRIALS and len(numbers) > 1:
+        raise InputError(f"--trials: the study {study!r} is of one trial, found {text!r}")
+    return numbers[0]
 
 
 def _shots_of(study: Study) -> list[str]:

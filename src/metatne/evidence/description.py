@@ -102,6 +102,7 @@ OTHERS = (
         is_mixed=True,
     ),
     Block("degree", "degree", "degree", is_of_labels=False),
+    # The last, as the youngest: models of before get it at their end.
     Block(
         "labels expected by place, of length 1",
         "expected by place",

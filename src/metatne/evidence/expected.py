@@ -12,11 +12,15 @@ from jaxtyping import Float, Float32, Float64, Int8
 
 from metatne.graph.raw import HOLDS, UNKNOWN
 
-RIDGE = 1.0
+CLUE_RIDGE = 1.0
 """Of the clues to one label, which have variance 1."""
 
-MOST_LEVERAGE = 0.99
-"""A node that decides its own prediction almost alone would be divided by almost 0."""
+NODES_PER_PIECE = 65_536
+"""Whose places are in double precision at a time."""
+
+LEAST_PLACE_RIDGE = 1.0
+"""Where annotated nodes are few. As places have length 1, no node then decides more than half of
+its own prediction, and it can be left out without dividing by almost 0."""
 
 
 def expected_by_place(
@@ -27,19 +31,30 @@ def expected_by_place(
     """For each label, how much more than `share` is to be expected of a node at such a place.
 
     Ridge regression, the same system for all labels; a node's own labels are left out in closed
-    form. The ridge is the mean of the system's eigenvalues: half of what a direction says that is
-    neither strong nor weak, however many nodes and directions there are.
+    form. Where a node is annotated but one label of it is unknown, that label counts as average.
+    The ridge is the mean of the system's eigenvalues: it halves what a direction says that is
+    neither strong nor weak, and does not hang on the number of nodes, unless they are few.
     """
     is_known = states != UNKNOWN
     fitted = is_known.any(axis=1)
     truth = _surplus(states, share)
-    own = place[fitted].astype(np.float64)
-    system = own.T @ own
-    ridge = max(float(np.trace(system)) / len(system), RIDGE)
-    inverse = np.linalg.inv(system + ridge * np.eye(len(system)))
-    expected: Float64[np.ndarray, "node column"] = place @ (inverse @ (own.T @ truth[fitted]))
-    leverage = np.minimum(np.einsum("nd,nd->n", own @ inverse, own), MOST_LEVERAGE)[:, None]
-    expected[fitted] = (expected[fitted] - leverage * truth[fitted]) / (1 - leverage)
+    dim = place.shape[1]
+    system, moments = np.zeros((dim, dim)), np.zeros((dim, states.shape[1]))
+    pieces = [
+        slice(start, start + NODES_PER_PIECE) for start in range(0, len(place), NODES_PER_PIECE)
+    ]
+    for piece in pieces:
+        rows = place[piece][fitted[piece]].astype(np.float64)
+        system += rows.T @ rows
+        moments += rows.T @ truth[piece][fitted[piece]]
+    ridge = max(float(np.trace(system)) / dim, LEAST_PLACE_RIDGE)
+    inverse = np.linalg.inv(system + ridge * np.eye(dim))
+    expected = np.empty_like(truth)
+    for piece in pieces:
+        rows = place[piece].astype(np.float64)
+        own = np.einsum("nd,nd->n", rows @ inverse, rows) * fitted[piece]
+        by_all = rows @ (inverse @ moments)
+        expected[piece] = (by_all - own[:, None] * truth[piece]) / (1 - own[:, None])
     return expected
 
 
@@ -59,7 +74,7 @@ def expected_labels(
         scales = clues.std(axis=0)
         clues /= np.where(scales > 0, scales, 1.0)
         known = is_known[:, column]
-        system = clues[known].T @ clues[known] + RIDGE * np.eye(clues.shape[1])
+        system = clues[known].T @ clues[known] + CLUE_RIDGE * np.eye(clues.shape[1])
         expected[:, column] = clues @ np.linalg.solve(system, clues[known].T @ truth[known, column])
     return np.asarray(expected, dtype=np.float32)
 

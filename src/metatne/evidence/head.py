@@ -57,7 +57,8 @@ NOTHING = -50.0
 
 VERSION = 4
 """Of what is learned and how: part of what names a result. 1 had neither degree nor mixture, 2 hid
-the labels of one set of nodes alone, 3 had no labels expected by place alone."""
+the labels of one set of nodes alone, 3 had no labels expected by place alone, and a
+smaller ridge of what place lets one expect."""
 
 FIRST_MIXING = 0.1
 """c of all mixed blocks before anything is learned."""

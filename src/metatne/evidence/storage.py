@@ -25,6 +25,9 @@ Tensors = dict[str, Tensor]
 HALF = ("place", "around", "expected", "by_place")
 SINGLE = ("degree", "around_known", "share", "rarity")
 
+OTHERS_AT_FIRST = 8
+"""Blocks without those of own labels, before the degree and what is expected by place."""
+
 
 def to_tensors(model: EvidenceModel) -> Tensors:
     """All that the model is."""
@@ -48,9 +51,7 @@ def to_tensors(model: EvidenceModel) -> Tensors:
 
 def from_tensors(tensors: Tensors, label_names: Sequence[str]) -> EvidenceModel:
     """The model of these tensors; KeyError or ValueError where they are not one's."""
-    # Before version 4 of the head nothing was expected by place alone, nor does a head ask for it.
-    nothing = {"description.by_place": torch.zeros_like(tensors["description.expected"])}
-    tensors = nothing | tensors
+    tensors = _as_today(tensors)
     description = Description(
         **{name: _numpy(tensors[f"description.{name}"].float()) for name in HALF + SINGLE},
         **{name: _numpy(tensors[f"description.{name}"]) for name in ("columns", "states")},
@@ -111,7 +112,6 @@ def _of_expert(expert: Expert) -> Tensors:
 
 def _to_expert(tensors: Tensors) -> Expert:
     """An expert; how many blocks and traits it has says whose own labels it looks at."""
-    tensors = _as_today(tensors)
     scales = tensors["scales"].tolist()
     means = [_numpy(tensors[f"mean.{number}"]) for number in range(len(scales))]
     if len(scales) not in (len(OTHERS), len(OWN + OTHERS)):
@@ -160,31 +160,36 @@ def _check_head(encoding: Encoding, weights: Tensors) -> None:
 
 
 def _as_today(tensors: Tensors) -> Tensors:
-    """An expert of before some blocks, or their mixture, were there: these count for nothing.
+    """A model of before some blocks, or their mixture, were there: these count for nothing.
 
     One of before blocks were mixed scores as it did but where an example is not annotated, whose
     own labels now say nothing.
     """
-    if "head.mixing" not in tensors:  # nor was the degree a block
-        tensors = _with_silent_block(tensors, width=1) | {"head.mixing": torch.zeros(0)}
-    scales = tensors["scales"]
-    if len(scales) in (len(OTHERS) - 1, len(OWN + OTHERS) - 1):  # nothing was expected by place
-        blocks = (OWN if len(scales) >= len(OTHERS) else ()) + OTHERS
-        mixing = tensors["head.mixing"]
-        silent = torch.zeros(len(mixed_places(blocks)) - len(mixing))
-        expected = next(i for i, block in enumerate(blocks) if block.table == "expected")
-        tensors = _with_silent_block(tensors, width=len(tensors[f"mean.{expected}"]))
-        tensors = tensors | {"head.mixing": torch.cat((mixing, silent))}
+    experts = [name for name in ("annotated", "unannotated") if f"{name}.scales" in tensors]
+    if not any(f"{name}.head.mixing" in tensors for name in experts):  # nor was the degree a block
+        for name in experts:
+            has_own_labels = len(tensors[f"{name}.scales"]) > OTHERS_AT_FIRST
+            mixed = mixed_places((OWN if has_own_labels else ()) + OTHERS)
+            mixing = torch.zeros(len(mixed) - 1)  # that of labels expected by place comes next
+            tensors = _with_silent_block(tensors, name, width=1)
+            tensors = tensors | {f"{name}.head.mixing": mixing}
+    if "description.by_place" not in tensors:
+        nothing = torch.zeros_like(tensors["description.expected"])
+        tensors = tensors | {"description.by_place": nothing}
+        for name in experts:
+            mixing = tensors[f"{name}.head.mixing"]
+            tensors = _with_silent_block(tensors, name, width=nothing.shape[1])
+            tensors = tensors | {f"{name}.head.mixing": torch.cat((mixing, mixing.new_zeros(1)))}
     return tensors
 
 
-def _with_silent_block(tensors: Tensors, *, width: int) -> Tensors:
-    """One block more, the last, that says nothing."""
-    scales, weights = tensors["scales"], tensors["head.log_weights"]
+def _with_silent_block(tensors: Tensors, name: str, *, width: int) -> Tensors:
+    """An expert with one block more, the last, that says nothing."""
+    scales, weights = tensors[f"{name}.scales"], tensors[f"{name}.head.log_weights"]
     return tensors | {
-        f"mean.{len(scales)}": torch.zeros(width),
-        "scales": torch.cat((scales, scales.new_zeros(1))),
-        "head.log_weights": torch.cat((weights, weights.new_full((1,), NOTHING))),
+        f"{name}.mean.{len(scales)}": torch.zeros(width),
+        f"{name}.scales": torch.cat((scales, scales.new_zeros(1))),
+        f"{name}.head.log_weights": torch.cat((weights, weights.new_full((1,), NOTHING))),
     }
 
 

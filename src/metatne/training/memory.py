@@ -91,8 +91,9 @@ def evidence_bytes(size: GraphSize, config: Config) -> int:
     graph = entry * size.num_entries + _HELD_BYTES * size.num_held
     start = _BLOCKS * _FLOAT * size.num_nodes * (STRUCTURE_DIM + OVERSAMPLING)
     columns = num_columns(size.num_nodes, size.num_labels)
-    # States, three hops and what is expected, with nobody hidden and by fold, and what it takes
-    # to make one.
+    place = _FLOAT * size.num_nodes * STRUCTURE_DIM
+    # States, three hops and both tables of what is expected, with nobody hidden and by fold, and
+    # what it takes to make one.
     descriptions = 1 + num_folds(size.num_nodes) + 4
     tables = descriptions * size.num_nodes * columns * (1 + _FLOAT * LABEL_TABLES)
     supports = config.positives + config.negatives
@@ -101,7 +102,7 @@ def evidence_bytes(size: GraphSize, config: Config) -> int:
     num_pairs = len(block_pairs(len(blocks), mixed_places(blocks)))
     of_node = supports * num_pairs + STRUCTURE_DIM + columns
     tasks = 2 * config.head_tasks * 2 * supports * of_node * _FLOAT
-    return graph + _NODE_BYTES * size.num_nodes + max(start, tables + tasks)
+    return graph + _NODE_BYTES * size.num_nodes + max(start, place + tables + tasks)
 
 
 def _moment_bytes(size: GraphSize, config: Config) -> int:
