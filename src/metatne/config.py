@@ -237,11 +237,12 @@ def not_one_of(field: str, found: str, choices: Iterable[str]) -> ConfigError:
     names = list(choices)
     return ConfigError(
         f"{field}: expected one of {', '.join(names)}, found {found!r}"
-        f"{_did_you_mean(str(found), names)}"
+        f"{did_you_mean(str(found), names)}"
     )
 
 
-def _did_you_mean(found: str, names: Iterable[str]) -> str:
+def did_you_mean(found: str, names: Iterable[str]) -> str:
+    """The nearest of some names as the end of a message, if one is near."""
     near = process.extractOne(found, names, score_cutoff=60)
     return f"; did you mean {near[0]!r}?" if near else ""
 
@@ -258,7 +259,7 @@ def make_settings(
     known = list(kind.model_fields)
     for key in settings:
         if key not in known:
-            raise ConfigError(f"{source}: there is no setting {key!r}{_did_you_mean(key, known)}")
+            raise ConfigError(f"{source}: there is no setting {key!r}{did_you_mean(key, known)}")
     try:
         return kind(**settings)
     except ValidationError as error:

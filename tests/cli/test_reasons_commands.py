@@ -52,6 +52,22 @@ def test_predictions_have_intervals_and_marks(run: Run, model: Path, people: lis
     assert "prior: expected a share between 0 and 1, found 1.5" in done.err
 
 
+def test_one_negative_is_said_to_be_too_few(run: Run, model: Path, people: list[str]) -> None:
+    def told(*negatives: str) -> str:
+        given = [part for name in negatives for part in ("-n", name)]
+        return run("predict", model, "-p", people[0], "-p", people[1], *given).err
+
+    assert "with one negative" in told(people[3])
+    assert "with one negative" not in told(people[3], people[4])
+    assert "with one negative" not in told()
+
+
+def test_only_one_node_is_explained(run: Run, model: Path, people: list[str]) -> None:
+    done = run("explain", model, "--node", people[6], "--node", people[7], *examples(people))
+    assert (done.code, done.out) == (2, "")
+    assert f"--node: expected one node, found 2 ({people[6]}, {people[7]})" in done.err
+
+
 def test_reasons_add_up(run: Run, model: Path, people: list[str]) -> None:
     done = run("explain", model, "--node", people[7], *examples(people), "--top", 2)
     assert done.code == 0

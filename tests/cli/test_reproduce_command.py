@@ -79,6 +79,7 @@ def test_counting_a_graph(run: Run, graph: Path) -> None:
         ),
         (("datasets", "--trials", "1"), "--trials: the study 'datasets' does not take it"),
         (("overall", "--methods", "lp,gnc"), "--methods: expected some of lp, line"),
+        (("overall", "--methods", "lp,lin"), "found 'lin'; did you mean 'line'?"),
         (("overall", "--shots", "10/30"), "--shots: expected some of 10/20, 10/40, found '10/30'"),
         (("overall", "--trials", "5-1"), "--trials: expected numbers from 1 up"),
         (("overall", "--engine", "spark"), "--engine: expected local or ray"),

@@ -17,6 +17,7 @@ from metatne.cli.examples import (
     SupportOption,
     given_examples,
 )
+from metatne.errors import InputError
 from metatne.estimator import MetaTNE
 
 EXAMPLE = """\b
@@ -29,7 +30,7 @@ app = new_app()
 @app.command(cls=Command, epilog=EXAMPLE)
 def explain(
     model: ModelArgument,
-    node: Annotated[str, typer.Option("--node", metavar="NODE", help="The node to explain.")],
+    node: Annotated[list[str], typer.Option("--node", metavar="NODE", help="The node to explain.")],
     positive: PositiveOption = None,
     negative: NegativeOption = None,
     support: SupportOption = None,
@@ -44,9 +45,13 @@ def explain(
     label, and every example. They add up to the log-odds; for the strongest examples the block of
     the description that says most is named.
     """
+    if len(node) > 1:
+        raise InputError(
+            f"--node: expected one node, found {len(node)} ({', '.join(node)}); ask one by one"
+        )
     positives, negatives = given_examples(positive, negative, support)
     reasons = MetaTNE.load(model).explain(
-        node, positives=positives, negatives=negatives, prior=prior
+        node[0], positives=positives, negatives=negatives, prior=prior
     )
     general, examples = reasons.iloc[:2], reasons.iloc[2:]
     for row in general.itertuples():

@@ -149,6 +149,11 @@ def predict(
     else:
         ranking = _rank_on_ray(model, trained_on, question, output_file, cluster)
     _say_weak_negatives(ranking.weak_negatives)
+    if len(negatives) == 1:
+        say(
+            "with one negative nothing says how much hangs on it, so there are no intervals, and "
+            "it stands for all nodes that lack the label: give two or more, or none"
+        )
     if output_file is not None:
         say(f"wrote {ranking.num_ranked:,} ranked nodes to {output_file}")
         return

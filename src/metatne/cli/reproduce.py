@@ -41,6 +41,7 @@ DATASETS_STUDY, VISUAL, SEARCH = "datasets", "visual", "search"
 NAMES = (DATASETS_STUDY, *STUDIES, VISUAL, SEARCH)
 NUM_TASKS, NUM_SAMPLES, NUM_STEPS, NUM_MINUTES = 1_000, 16, 2_000, 60.0
 ALL_TRIALS = f"1-{PAPER_TRIALS}"
+RESULTS = Path("results")
 WHAT, SEARCHING = "What is run", "The study `search`"
 
 _LIST = "\n".join(f"  {each.name:<10} {each.shows}: {each.title}" for each in STUDIES.values())
@@ -122,7 +123,7 @@ def reproduce(
             metavar="DIR",
             help="Gets STUDY.jsonl, a line a trial; trials that it has already are not run again.",
         ),
-    ] = Path("results"),
+    ] = RESULTS,
     engine: EngineOption = "local",
     address: AddressOption = None,
     jobs: Annotated[
@@ -258,7 +259,8 @@ def reproduce(
                 f"interrupted; {path} keeps the trials that have ended: "
                 "give the same command to go on with the others"
             ) from stop
-    say(f"the {len(todo)} trials are in {path}; `metatne report` makes tables of them")
+    elsewhere = "" if out == RESULTS else f" --results {out} --out {out}.md"
+    say(f"{len(todo)} lines are in {path}; `metatne report{elsewhere}` makes tables of them")
 
 
 _OF_TRIALS = ("--methods", "--shots", "--tasks", "--protocol", "--jobs")

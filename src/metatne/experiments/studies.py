@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from metatne.config import did_you_mean
 from metatne.errors import ConfigError
 from metatne.evaluation.methods import METHODS, VARIANTS, effective_preset
 from metatne.evaluation.protocol import PAPER, TrialSettings
@@ -137,5 +138,6 @@ def chosen(name: str, text: str | None, known: Sequence[str]) -> list[str]:
     if unknown or not names:
         raise ConfigError(
             f"{name}: expected some of {', '.join(known)}, found {', '.join(unknown) or text!r}"
+            f"{did_you_mean(unknown[0], known) if unknown else ''}"
         )
     return list(dict.fromkeys(names))

@@ -45,7 +45,7 @@ STUDIES = {
     "tasks": BeyondStudy(tasks, "Training tasks built with the graph in mind"),
     "unknown": BeyondStudy(unknown, "Labels that are partly unknown", "share hidden"),
     "shots": BeyondStudy(
-        shots, "From few examples to many", "positive examples (half as many as negatives)"
+        shots, "From few examples to many", "positive examples, with twice as many negatives"
     ),
     "growth": BeyondStudy(growth, "Nodes that come after training", "share of new nodes"),
     "labelling": BeyondStudy(
