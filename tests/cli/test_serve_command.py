@@ -56,5 +56,5 @@ def test_a_missing_library_is_named(run: Run, town: Town, monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "fastapi", None)
     done = run("serve", town.model)
     assert done.code == 2
-    assert "fastapi is not installed" in done.err
+    assert "needs the package 'fastapi'" in done.err
     assert "pip install 'metatne[service]'" in done.err

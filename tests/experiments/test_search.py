@@ -52,7 +52,7 @@ def test_what_was_tried_is_not_tried_again(graph: str, tmp_path: Path) -> None:
     lines = search_file(tmp_path / "search.jsonl")
 
     def run(num_samples: int) -> list[dict[str, Any]]:
-        size = {"num_samples": num_samples, "num_steps": 10, "validation_tasks": 5}
+        size: dict[str, Any] = {"num_samples": num_samples, "num_steps": 10, "validation_tasks": 5}
         return search(graph, 1, lines, data_dir=None, seconds=600, **size)
 
     found = run(1)
@@ -104,7 +104,7 @@ def test_what_failed_or_was_cut_off_is_tried_again(
     message: str,
 ) -> None:
     lines = search_file(tmp_path / "search.jsonl")
-    size = {"num_samples": 1, "num_steps": 10, "validation_tasks": 5}
+    size: dict[str, Any] = {"num_samples": 1, "num_steps": 10, "validation_tasks": 5}
     with monkeypatch.context() as patched:
         patched.setattr(module, "_attempt", told_twice(then))
         with pytest.raises(RunError, match=f"(?s){message}"):
@@ -117,7 +117,8 @@ def test_what_failed_or_was_cut_off_is_tried_again(
 
 def test_a_point_is_written_when_its_training_ends_with_the_best_it_had(tmp_path: Path) -> None:
     lines = search_file(tmp_path / "search.jsonl")
-    writer = Writer(lines, FACTS)
+    told: list[dict[str, Any]] = []
+    writer = Writer(lines, FACTS, told.append)
     attempts = [
         Attempt("any", trial_id=name, config={"point": {"l2": value}}, stub=True)
         for name, value in (("a", 0.1), ("b", 0.01))
@@ -132,6 +133,7 @@ def test_a_point_is_written_when_its_training_ends_with_the_best_it_had(tmp_path
     assert (row["score"], row["step"], row["steps"], row["seconds"]) == (0.9, 3, 9, 9.0)
     assert row["point"] == {"l2": 0.1}
     assert writer.num_written == 1
+    assert told == [row]
 
 
 def test_more_points_begin_with_the_same_ones() -> None:

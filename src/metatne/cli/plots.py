@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from metatne.cli.options import check_new_file
-from metatne.errors import InputError, MissingExtraError
+from metatne.errors import InputError
+from metatne.extras import needs_extra
 from metatne.storage import new_file
 
 MAX_DRAWN = 40
@@ -72,12 +73,9 @@ def plot_history(history: pd.DataFrame, best_step: int, file: Path) -> None:
 
 
 def _figure_kind() -> Any:
-    try:
+    with needs_extra("plot", "--plot"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(
-            "matplotlib is not installed, and --plot needs it: pip install 'metatne[plot]'"
-        ) from error
+
     return Figure
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from rich.table import Table
 
 from metatne.cli.console import say, show_table
 from metatne.cli.options import Cluster, check_new_file, load_graph
-from metatne.errors import DatasetError, MissingExtraError
+from metatne.errors import DatasetError
 from metatne.evaluation.paper import paper_statistics
 from metatne.experiments.search_space import (
     SEARCH_FILE,
@@ -22,6 +21,7 @@ from metatne.experiments.search_space import (
 )
 from metatne.experiments.single_runs import COUNTS, DATASETS_FILE
 from metatne.experiments.studies import PAPER_DATASETS
+from metatne.extras import needs_extra
 from metatne.graph.datasets import DATASETS
 from metatne.graph.store import Graph
 from metatne.storage import write_json
@@ -38,7 +38,7 @@ def count_datasets(text: str | None, out: Path, data_dir: Path | None) -> None:
 
 def draw_figure(reference: str, trial: int, preset: str, out: Path, data_dir: Path | None) -> None:
     """Figure 6: two queries before and after adaptation."""
-    with _extra():
+    with needs_extra("experiments", "this study"):
         from metatne.experiments.visual import draw_visual
 
     graph = load_graph(reference, data_dir)
@@ -60,13 +60,20 @@ def run_search(
     data_dir: Path | None,
 ) -> None:
     """Table 4: the search, and the best of its points beside the published one."""
-    with _extra():
+    with needs_extra("experiments", "this study"):
         from metatne.cluster.session import plain_errors, ray_session
         from metatne.experiments.search import search
 
     graph = load_graph(reference, data_dir)
     path = out / SEARCH_FILE
     check_new_file("--out", path)
+
+    def show(row: dict[str, Any]) -> None:
+        say(
+            f"point {row['point_hash']}: validation AUC {row['auc']:.4f}  F1 {row['f1']:.4f}  "
+            f"{row['steps']:,} steps, {row['seconds']:.0f} s"
+        )
+
     with ray_session(cluster.address), plain_errors():
         found = search(
             reference,
@@ -76,6 +83,7 @@ def run_search(
             num_samples=samples,
             num_steps=steps,
             seconds=60 * minutes,
+            on_point=show,
         )
     num_points = len(points_to_try(graph.name, samples, seed=trial))
     say(f"{len(found)} of {num_points} points tried: {path}")
@@ -110,20 +118,6 @@ def those_that_are_here(names: Sequence[str], data_dir: Path | None) -> Iterator
             f"none of {', '.join(names)} is here, and none can be downloaded; "
             "say where their files are (--data-dir DIR), or name a graph (--dataset)"
         )
-
-
-@contextmanager
-def _extra() -> Iterator[None]:
-    """What a study needs beyond the core, or a word on how to get it."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("metatne"):
-            raise
-        raise MissingExtraError(
-            f"this study needs the package {error.name!r}, which is not installed; "
-            "install the extra with: pip install 'metatne[experiments]'"
-        ) from error
 
 
 def _counted(text: str | None, data_dir: Path | None) -> list[dict[str, Any]]:

@@ -13,21 +13,17 @@ from metatne.errors import (
     GraphError,
     InputError,
     MetaTNEError,
-    MissingExtraError,
     ModelFormatError,
     ProjectError,
     ServiceError,
     SupportError,
     UnknownNodeError,
 )
+from metatne.extras import needs_extra
 from metatne.service.answers import Answer, Project
 
-try:
+with needs_extra("client", "the client"):
     import httpx
-except ImportError as error:
-    raise MissingExtraError(
-        "httpx is not installed, and the client needs it: pip install 'metatne[client]'"
-    ) from error
 
 Given = TypeVar("Given", bound=Answer)
 Progress = Callable[[int, int], None]

@@ -12,7 +12,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from metatne.config import not_one_of, preset
-from metatne.errors import MissingExtraError
+from metatne.extras import needs_extra
 from metatne.graph.store import Graph
 from metatne.prediction.support import NodeId
 from metatne.sampling.splits import LabelSplit
@@ -123,15 +123,8 @@ def check_method(name: str) -> Entry:
 def new_method(name: str, settings: dict[str, Any]) -> Method:
     """A method with these settings; its libraries are loaded now, not before."""
     entry = check_method(name)
-    try:
+    with needs_extra("baselines", f"the method {name!r}"):
         kind = getattr(import_module(entry.module), entry.kind)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("metatne"):
-            raise
-        raise MissingExtraError(
-            f"the method {name!r} needs the package {error.name!r}, which is not installed; "
-            "install the extra with: pip install 'metatne[baselines]'"
-        ) from error
     method: Method = kind(**settings)
     return method
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from metatne.errors import MissingExtraError
 from metatne.evaluation.methods import check_method
 from metatne.evaluation.protocol import PAPER
+from metatne.extras import needs_extra
 from metatne.storage import new_file
 
 FIGURES = {
@@ -51,12 +51,9 @@ def _by_name(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _new_figure(width: float, height: float) -> Any:
-    try:
+    with needs_extra("experiments", "a page with plots"):
         from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            "plots need the package matplotlib; pip install 'metatne[experiments]'"
-        ) from error
+
     return Figure(figsize=(width, height), layout="constrained")
 
 

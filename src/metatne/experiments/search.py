@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,10 @@ class Writer(tune.Callback):  # type: ignore[misc] # Ray has no types
     What failed, or ran when the time was over, is not written, and tried again another time.
     """
 
-    def __init__(self, lines: ResultsFile, facts: Row) -> None:
-        self.lines, self.facts = lines, facts
+    def __init__(
+        self, lines: ResultsFile, facts: Row, on_point: Callable[[Row], None] = lambda row: None
+    ) -> None:
+        self.lines, self.facts, self.on_point = lines, facts, on_point
         self.best: dict[str, Row] = {}
         self.num_written = 0
 
@@ -80,8 +83,10 @@ class Writer(tune.Callback):  # type: ignore[misc] # Ray has no types
         self, iteration: int, trials: list[Attempt], trial: Attempt, **_: Any
     ) -> None:
         """It took its last step, or lagged behind."""
-        self.lines.append(self.best[trial.trial_id])
+        row = self.best[trial.trial_id]
+        self.lines.append(row)
         self.num_written += 1
+        self.on_point(row)
 
 
 def search(
@@ -94,6 +99,7 @@ def search(
     num_steps: int,
     seconds: float,
     validation_tasks: int = 1_000,
+    on_point: Callable[[Row], None] = lambda row: None,
 ) -> list[Row]:
     """Try the published point and so many others, and return what each reached, the best first.
 
@@ -127,7 +133,8 @@ def search(
             num_steps=num_steps,
             validation_tasks=validation_tasks,
         )
-        _tune(attempt, missing, Writer(lines, facts), num_steps=num_steps, seconds=seconds)
+        writer = Writer(lines, facts, on_point)
+        _tune(attempt, missing, writer, num_steps=num_steps, seconds=seconds)
     found = best_first(list(done().values()))
     if not found:
         raise RunError("no training of the search has ended in its time; give it more minutes")
