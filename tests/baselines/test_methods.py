@@ -123,6 +123,8 @@ def test_meta_gnn_adapts_by_gradient_descent(graph: Graph, tasks: Tasks) -> None
         validation_tasks=2,
     ).fit(graph, split=SPLIT)
     found = method.score_tasks(tasks)
+    sizes = method._averaged.std(dim=0)
+    torch.testing.assert_close(sizes, torch.ones_like(sizes), atol=1e-4, rtol=0)
     adjacency = normalised_adjacency(graph).to_dense()
     supports = np.concatenate((tasks.positives[0], tasks.negatives[0]))
     truth = (torch.arange(10) < 4).float()

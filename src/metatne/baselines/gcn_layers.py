@@ -32,7 +32,11 @@ class ConvolutionSettings(BaselineSettings):
 def node_features(graph: Graph, settings: ConvolutionSettings) -> Float[Tensor, "node dim"]:
     """Node2vec's embedding with p = q = 1, each feature of mean 0 and variance 1."""
     node2vec = Node2vec(walks_per_node=settings.feature_walks)
-    vectors = torch.from_numpy(node2vec.embed_plainly(graph))
+    return standardised(torch.from_numpy(node2vec.embed_plainly(graph)))
+
+
+def standardised(vectors: Float[Tensor, "node dim"]) -> Float[Tensor, "node dim"]:
+    """Each column with mean 0 and variance 1."""
     return (vectors - vectors.mean(dim=0)) / vectors.std(dim=0).clamp(min=1e-6)
 
 
