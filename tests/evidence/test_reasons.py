@@ -10,6 +10,8 @@ from scipy.special import logit
 
 from metatne.errors import ConfigError, GraphMismatchError
 from metatne.estimator import MetaTNE
+from metatne.evidence.model import EvidenceModel
+from metatne.evidence.reasons import suggest
 from metatne.graph.labels import Labels
 from metatne.graph.planted import planted_graph
 from metatne.graph.store import Graph
@@ -91,14 +93,32 @@ def test_a_planted_relation_is_found(graph: Graph) -> None:
     assert table["weight"][0] > 0
 
 
-def test_suggestions_are_undecided_and_different(model: MetaTNE, examples: dict[str, Any]) -> None:
+def test_suggestions_are_uncertain_and_different(model: MetaTNE, examples: dict[str, Any]) -> None:
     chosen = model.suggest(8, **examples)
     assert len(set(chosen)) == 8
     assert not set(chosen) & {*examples["positives"], *examples["negatives"]}
     assert chosen[:3] == model.suggest(3, **examples)
     ranking = model.rank(**examples).set_index("node")
     by_rank = ranking.loc[chosen, "rank"].to_numpy()
-    assert by_rank.mean() < ranking["rank"].mean()  # a rare label is decided near the top
+    assert by_rank.mean() < ranking["rank"].mean()
+
+
+def test_of_two_that_are_alike_one_is_asked_about(model: MetaTNE) -> None:
+    """Three as uncertain as can be, of whom two are the same to the head: the same node."""
+    scorer = model.trained_.scorer
+    assert isinstance(scorer, EvidenceModel)
+    chosen = suggest(scorer, np.array([7, 7, 3]), np.zeros(3), number=2)
+    assert chosen.tolist() == [7, 3]
+
+
+@pytest.mark.parametrize("prior", [None, 0.02, 0.5, 0.9])
+def test_the_first_suggestion_is_the_least_certain(
+    model: MetaTNE, examples: dict[str, Any], prior: float | None
+) -> None:
+    (first,) = model.suggest(1, **examples, prior=prior)
+    ranking = model.rank(**examples, prior=prior)
+    doubt = -((ranking["probability"].to_numpy() - 0.5) ** 2)
+    assert first == ranking["node"].tolist()[int(np.argmax(doubt))]
 
 
 def test_new_nodes_are_placed_by_their_edges(whole: Graph) -> None:

@@ -38,8 +38,9 @@ def suggest(
 ) -> None:
     """Name the nodes whose labels would help most.
 
-    The most helpful comes first. They are undecided, and not all of a kind. Each line has the
-    probability that the node holds the label, and the node.
+    The most helpful comes first. They are uncertain, and not all of a kind: of a rare label,
+    mostly the likeliest holders. Each line has the probability that the node holds the label,
+    and the node.
     """
     positives, negatives = given_examples(positive, negative, support)
     trained = MetaTNE.load(model)

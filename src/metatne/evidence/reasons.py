@@ -17,6 +17,10 @@ from metatne.evidence.adaptation import Expert, adapt
 from metatne.evidence.description import OWN, nobody
 from metatne.evidence.model import EvidenceModel
 
+ALIKENESS_POWER = 6
+"""Of the cosine of two nodes, which makes one less urgent once the other is chosen: the higher, the
+more alike they must be for that. Chosen on validation labels (LOG.md)."""
+
 MAX_POOL = 2_000
 """Nodes among which those to label next are sought: the ones that are least certain."""
 
@@ -107,17 +111,18 @@ def relate(
 def suggest(
     model: EvidenceModel,
     candidates: Int64[np.ndarray, " node"],
-    margins: Float64[np.ndarray, " node"],
+    log_odds: Float64[np.ndarray, " node"],
     *,
     number: int,
 ) -> Int64[np.ndarray, " chosen"]:
-    """The nodes whose labels would help most: undecided ones, and not all of a kind.
+    """The nodes whose labels would help most: uncertain ones, and not all of a kind.
 
-    `margins` are the log-odds of the candidates less what a decision needs. One by one, the node
-    whose label is least certain; each choice makes those that the head takes for similar less
-    urgent, since it will tell of them as well.
+    One by one, the node whose label is least certain; each choice makes those that the head takes
+    for similar less urgent, since it will tell of them as well. Least certain is whose probability
+    is nearest one half, not who is nearest the line of decisions: of a rare label that line, where
+    F1 is best, lies among nodes that almost surely lack it (LOG.md).
     """
-    chance = expit(margins)
+    chance = expit(log_odds)
     worth = chance * (1 - chance)
     pool = candidates[np.argsort(-worth, kind="stable")[:MAX_POOL]]
     worth = np.sort(worth)[::-1][:MAX_POOL].copy()
@@ -130,7 +135,7 @@ def suggest(
     for _ in range(min(number, len(pool))):
         best = int(np.argmax(worth))
         chosen.append(best)
-        worth *= 1 - np.clip(vectors @ vectors[best], 0, 1) ** 2
+        worth *= 1 - np.clip(vectors @ vectors[best], 0, 1) ** ALIKENESS_POWER
         worth[chosen] = -1
     picked: Int64[np.ndarray, " chosen"] = pool[chosen]
     return picked

@@ -66,5 +66,4 @@ def suggestion(
 ) -> Int64[np.ndarray, " chosen"]:
     """The nodes to label next, the most helpful first."""
     scores = score_candidates(model, support, candidates, prior=prior)
-    assert scores.thresholds is not None  # which this head has
-    return suggest(model, candidates, scores.logits - scores.thresholds, number=number)
+    return suggest(model, candidates, scores.logits, number=number)

@@ -90,8 +90,7 @@ def suggest_nodes(desk: Desk, question: Question, number: int, progress: Progres
     model = served.evidence
     ranking = desk.rank(question, progress)
     order = np.argsort(ranking.nodes)  # as `MetaTNE.suggest` has them, so that ties fall alike
-    margins = ranking.log_odds - ranking.thresholds
-    chosen = suggest(model, ranking.nodes[order], margins[order], number=number)
+    chosen = suggest(model, ranking.nodes[order], ranking.log_odds[order], number=number)
     return SuggestAnswer(
         nodes=[
             SuggestedNode(id=node, probability=float(probability), labels=served.some_labels(place))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from metatne.experiments.beyond.parts import parts
 from metatne.experiments.beyond.shots import shots
 from metatne.experiments.beyond.tasks import tasks
 from metatne.experiments.beyond.trial import Lines, Trial
-from metatne.experiments.beyond.unknown import unknown
+from metatne.experiments.beyond.unknown import COMPARED, unknown
 from metatne.graph.datasets import open_graph
 from metatne.graph.store import Graph
 
@@ -38,18 +38,29 @@ class BeyondStudy:
     """What `at` of its lines is, where it draws a curve."""
 
     metric: str = "auc"
+    compared: Mapping[str, str] = field(default_factory=dict)
+    """Series and the one that each is held against; without any, all are against the first."""
+
+    version: int = 1
+    """Of what it does besides the head, which has a version too: other lines are run again."""
 
 
 STUDIES = {
     "parts": BeyondStudy(parts, "The default without each of its parts"),
     "tasks": BeyondStudy(tasks, "Training tasks built with the graph in mind"),
-    "unknown": BeyondStudy(unknown, "Labels that are partly unknown", "share hidden"),
+    "unknown": BeyondStudy(
+        unknown, "Labels that are partly unknown", "share hidden", compared=COMPARED
+    ),
     "shots": BeyondStudy(
         shots, "From few examples to many", "positive examples, with twice as many negatives"
     ),
     "growth": BeyondStudy(growth, "Nodes that come after training", "share of new nodes"),
     "labelling": BeyondStudy(
-        labelling, "What to label next", "labels added to the first 15", "average_precision"
+        labelling,
+        "What to label next",
+        "labels added to the first 15",
+        "average_precision",
+        version=2,  # doubt was about the line of decisions
     ),
 }
 
@@ -59,9 +70,11 @@ def results_file(folder: Path) -> ResultsFile:
     return ResultsFile(folder / FILE, key=KEY, measured=("cases",))
 
 
-def hash_of_study(graph: Graph, settings: Mapping[str, Any] = {}) -> str:
-    """Names the very graph, the settings and the kind of head."""
-    facts = {"head version": VERSION, "graph": graph.fingerprint}
+def hash_of_study(name: str, graph: Graph, settings: Mapping[str, Any] = {}) -> str:
+    """Names the very graph, the settings, the kind of head and of the study."""
+    facts: Row = {"head version": VERSION, "graph": graph.fingerprint}
+    if STUDIES[name].version > 1:
+        facts["study version"] = STUDIES[name].version
     config = make_config(settings).model_dump() | {"head": "evidence"}  # whose studies these are
     described = json.dumps(used_settings(config) | facts)
     return hashlib.sha256(described.encode()).hexdigest()[:16]
@@ -81,7 +94,7 @@ def run_study(
     The `settings` are of MetaTNE, where they are not the default's.
     """
     done = {tuple(row[key] for key in KEY): row for row in results.rows()}
-    config_hash = hash_of_study(open_graph(reference, data_dir=data_dir), settings)
+    config_hash = hash_of_study(name, open_graph(reference, data_dir=data_dir), settings)
     for number in trials:
         key = (name, Path(reference).name, number, config_hash)
         if key not in done:

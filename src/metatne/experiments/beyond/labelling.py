@@ -6,6 +6,7 @@ from statistics import mean
 
 import numpy as np
 from jaxtyping import Bool, Int64
+from scipy.special import logit
 
 from metatne.evidence.model import EvidenceModel
 from metatne.evidence.reasons import suggest
@@ -64,8 +65,8 @@ def _curve(
             scored = model.score_nodes(positives, [negatives], rest, with_error=False)
             chosen = rest[np.argsort(-scored.evidence[0], kind="stable")[:A_ROUND]]
             if series == "suggested":
-                margins = (scored.evidence - scored.threshold)[0]
-                chosen = suggest(model, rest, margins, number=A_ROUND)
+                log_odds = scored.evidence[0] + logit(model.typical_share)
+                chosen = suggest(model, rest, log_odds, number=A_ROUND)
         positives = np.concatenate((positives, chosen[holds[chosen]]))
         negatives = np.concatenate((negatives, chosen[~holds[chosen]]))
     return values
