@@ -11,6 +11,7 @@ from scipy.special import logit
 from cli.conftest import Town
 from cli.running import Run
 from metatne.estimator import MetaTNE
+from metatne.graph.store import Graph
 
 SETTINGS = {"positives": 4, "negatives": 6, "head_steps": 20, "head_tasks": 40}
 SETTINGS |= {"validation_tasks": 20}
@@ -18,8 +19,6 @@ SETTINGS |= {"validation_tasks": 20}
 
 @pytest.fixture(scope="module")
 def model(town: Town, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from metatne.graph.store import Graph
-
     path = tmp_path_factory.mktemp("evidence") / "model"
     MetaTNE(**SETTINGS).fit(Graph.open(town.graph)).save(path)
     return path
@@ -135,3 +134,21 @@ def test_a_model_is_updated_for_new_nodes(
     assert refused.code == 2
     assert "nodes may be added, not taken away" in refused.err
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_nodes_that_an_update_judges_otherwise_are_told(run: Run, model: Path, town: Town) -> None:
+    made = ("graph", "import", town.edges, "--labels", town.labels)
+    assert run(*made, "--unlisted-unknown", "--out", "unlooked").code == 0
+    assert run(*made, "--out", "looked").code == 0
+    assert run("update", model, "unlooked", "--out", "unknowing").code == 0
+    unannotated = Graph.open(Path("unlooked")).labels.unannotated
+    assert unannotated is not None
+    num_bare = int(unannotated.sum())
+    done = run("update", "unknowing", "looked", "--out", "sure")
+    assert done.code == 0, done.err
+    assert f"{num_bare:,} of the nodes of before, whose labels the model did not know" in done.err
+    same = run("update", "unknowing", "unlooked", "--out", "unsure")
+    assert same.code == 0, same.err
+    assert "of the nodes of before" not in same.err
+    back = run("update", "sure", "unlooked", "--out", "unsure again")
+    assert f"{num_bare:,} of the nodes of before, which lacked all labels" in back.err

@@ -20,7 +20,10 @@ from metatne.cli.options import (
 from metatne.cli.saving import save_model
 from metatne.errors import MAX_SHOWN
 from metatne.estimator import MetaTNE
+from metatne.evidence.growth import num_judged_otherwise
+from metatne.evidence.model import EvidenceModel
 from metatne.graph.source import GraphSource
+from metatne.graph.store import Graph
 
 EXAMPLE = """\b
 Example:
@@ -52,6 +55,7 @@ def update(
     save_model(after, GraphSource.of(graph), out, overwrite=overwrite)
     num_nodes = len(after.trained_.node_ids)
     say(f"saved {out}: {num_nodes:,} nodes, {num_nodes - len(before.trained_.node_ids):,} new")
+    _tell_of_nodes_judged_otherwise(before, after, today)
     known = {*before.trained_.known_labels, *before.trained_.validation_labels}
     others = [name for name in today.labels.names if name not in known]
     if others:
@@ -60,4 +64,24 @@ def update(
             f"{len(others)} of the graph's {today.labels.num_labels} labels are none that it "
             f"learned from ({shown}): those that are new and have enough holders count once you "
             "train again"
+        )
+
+
+def _tell_of_nodes_judged_otherwise(before: MetaTNE, after: MetaTNE, today: Graph) -> None:
+    old, new = before.trained_.scorer, after.trained_.scorer
+    assert isinstance(old, EvidenceModel)  # no other can be updated
+    assert isinstance(new, EvidenceModel)
+    lacking, unknown = num_judged_otherwise(old, before.trained_.node_ids, new, today)
+    if lacking:
+        say(
+            f"{lacking:,} of the nodes of before, whose labels the model did not know, are now "
+            "taken to lack all of its labels; if nobody has looked at them, import the graph with "
+            "--unlisted-unknown (or --unannotated FILE) and update the model again"
+        )
+    if unknown:
+        say(
+            f"{unknown:,} of the nodes of before, which lacked all labels of the model, are now "
+            "unknown to it; if they do lack them, import the graph without --unlisted-unknown (or "
+            "--unannotated FILE) and update the model again; if they were unknown all along, train "
+            "again"
         )

@@ -11,6 +11,7 @@ from metatne.errors import GraphMismatchError, UnknownNodeError
 from metatne.evidence.description import describe, of_length_one, rounded
 from metatne.evidence.model import EvidenceModel
 from metatne.graph.node_ids import NodeIds
+from metatne.graph.raw import LACKS, UNKNOWN
 from metatne.graph.store import Graph
 from metatne.graph.walk import Walk
 
@@ -31,6 +32,21 @@ def grown(model: EvidenceModel, node_ids: NodeIds, graph: Graph) -> EvidenceMode
     columns = np.array([graph.labels.position(name) for name in model.label_names], dtype=np.int64)
     description = describe(graph, columns, seed=0, place=place, in_this_order=True)
     return replace(model, description=description)
+
+
+def num_judged_otherwise(
+    old: EvidenceModel, node_ids: NodeIds, new: EvidenceModel, graph: Graph
+) -> tuple[int, int]:
+    """Nodes of before that lack every label now, of which none was known; and the other way."""
+    states = new.description.states[_positions_of_before(node_ids, graph)]
+    before = old.description.states
+
+    def are(found: np.ndarray, state: int) -> np.ndarray:
+        return np.asarray((found == state).all(axis=1))
+
+    lacking = are(before, UNKNOWN) & are(states, LACKS)
+    unknown = are(before, LACKS) & are(states, UNKNOWN)
+    return int(lacking.sum()), int(unknown.sum())
 
 
 def _positions_of_before(node_ids: NodeIds, graph: Graph) -> Int64[np.ndarray, " node"]:
