@@ -74,7 +74,7 @@ ON_PLANTED = (
     "unlabelled --trials 1 --shots 10/20",
     *(
         f"evaluate {PLANTED_AT}/planted-flickr --method {method} --set feature_walks=1 {steps} "
-        "--trials 1 --tasks 100 --out results/flickr_size.jsonl"
+        "--trials 1 --tasks 100 --out results/evaluate/flickr_size.jsonl"
         for method, steps in (
             ("metagnn", "--set num_steps=40 --set tuning_steps=10"),
             ("gcn", "--set num_epochs=20 --set dropout_choices=[0.5] --set decay_choices=[0.0]"),

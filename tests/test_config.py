@@ -107,6 +107,8 @@ def test_an_unknown_preset() -> None:
             "given: attention_dim (6) must be a multiple of num_heads (4)",
         ),
         ({"hidden": 3}, "given: there is no setting 'hidden'"),
+        ({"l2": float("inf")}, "given: l2: expected a finite number, found inf"),
+        ({"preset": "paper"}, "no setting 'preset'; a preset stands for many settings: --preset"),
         ({"num_step": 3}, "given: there is no setting 'num_step'; did you mean 'num_steps'?"),
     ],
 )
@@ -114,6 +116,11 @@ def test_bad_settings_are_named(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as raised:
         make_config(settings, source="given")
     assert message in str(raised.value)
+
+
+def test_a_name_that_is_like_none_gets_no_guess() -> None:
+    with pytest.raises(ConfigError, match=r"there is no setting 'shots'$"):
+        make_config({"shots": 3})
 
 
 def test_all_bad_settings_are_named_at_once() -> None:

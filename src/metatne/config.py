@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from rapidfuzz import process
+from rapidfuzz import fuzz, process
 
 from metatne.errors import ConfigError
 
@@ -18,7 +18,7 @@ from metatne.errors import ConfigError
 class Settings(BaseModel):
     """Settings of some method: each with a range, none that is not known."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def hash_settings(settings: Mapping[str, Any]) -> str:
@@ -210,6 +210,11 @@ _BRIEFLY: dict[str, Any] = {
 }
 """A trial of half a minute instead of hours (LOG.md has what else was tried)."""
 
+HOW_PRESETS_ARE_GIVEN = (
+    "; a preset stands for many settings: --preset NAME, "
+    "or in Python MetaTNE(**metatne.config.preset(NAME))"
+)
+
 PRESETS = ("default", "short", "brief", "paper")
 
 
@@ -243,7 +248,9 @@ def not_one_of(field: str, found: str, choices: Iterable[str]) -> ConfigError:
 
 def did_you_mean(found: str, names: Iterable[str]) -> str:
     """The nearest of some names as the end of a message, if one is near."""
-    near = process.extractOne(found, names, score_cutoff=60)
+    near = process.extractOne(
+        found, names, scorer=fuzz.ratio, processor=str.casefold, score_cutoff=60
+    )
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
@@ -259,7 +266,9 @@ def make_settings(
     known = list(kind.model_fields)
     for key in settings:
         if key not in known:
-            raise ConfigError(f"{source}: there is no setting {key!r}{did_you_mean(key, known)}")
+            is_preset = key == "preset" and kind is Config  # other methods have none
+            hint = HOW_PRESETS_ARE_GIVEN if is_preset else did_you_mean(key, known)
+            raise ConfigError(f"{source}: there is no setting {key!r}{hint}")
     try:
         return kind(**settings)
     except ValidationError as error:

@@ -278,7 +278,8 @@ class MetaTNE:
         """The nodes to label next: those that would help most, most helpful first.
 
         Doubt counts, and variety: a node unlike those named before it may come before one that
-        is less certain, even if the model has all but decided on it.
+        is less certain. While no node is likelier than not to hold the label, as of most rare
+        ones, the least certain are the likeliest holders.
         """
         if number < 1:
             raise SupportError(f"number: expected at least 1, found {number}")

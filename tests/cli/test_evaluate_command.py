@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from cli.conftest import Town
-from cli.running import Run, settings
+from cli.running import TINY, Run, settings
 from metatne.cli.evaluate import parse_trials, results_table
 from metatne.errors import ConfigError
 from metatne.evaluation import runner
@@ -26,7 +26,7 @@ from metatne.sampling.splits import paper_split
 
 FIELDS = [
     *("dataset", "method", "preset", "positives", "negatives", "query_positives"),
-    *("query_negatives", "protocol", "tasks", "trial", "config_hash"),
+    *("query_negatives", "protocol", "tasks", "trial", "config_hash", "settings"),
     *("auc", "f1", "recall", "average_precision", "seconds", "steps", "memory_gb"),
     "best_step",
 ]
@@ -44,6 +44,7 @@ def test_a_line_a_trial_and_a_table(run: Run, town: Town) -> None:
         assert row["dataset"] == "town"
         assert (row["method"], row["preset"]) == ("metatne", "default")
         assert (row["positives"], row["negatives"], row["tasks"], row["steps"]) == (4, 6, 15, 20)
+        assert row["settings"] == TINY | {"num_steps": 20}
         assert all(0 < row[metric] <= 1 for metric in ("auc", "f1", "recall", "average_precision"))
     assert [line.split(":")[0] for line in done.err.splitlines()] == ["trial 1", "trial 3"]
     table = done.out.splitlines()

@@ -72,6 +72,7 @@ def test_rows_say_what_was_run(saved_graph: str, trials_run: list[int], tmp_path
         "tasks": 20,
         "trial": 2,
         "config_hash": "-",
+        "settings": {},
         "auc": 0.52,
         "f1": 0.4,
         "recall": 0.3,

@@ -105,3 +105,13 @@ def test_shots_too(directory: Path, tmp_path: Path) -> None:
     (row,) = run_study("shots", str(directory), [1], results_file(tmp_path), settings=SETTINGS)
     assert {case["at"] for case in row["cases"]} == {5}
     assert len(row["cases"]) == 4
+
+
+def test_what_is_taken_for_lacks_is_held_against_the_same_left_unknown(tmp_path: Path) -> None:
+    aucs = {"pairs left unknown": 0.7, "pairs taken for lacks": 0.6}
+    aucs |= {"nodes left unknown": 0.5, "nodes taken for lacks": 0.2}
+    cases = [{"series": series, "at": 0.1, "auc": auc} for series, auc in aucs.items()]
+    row = {"study": "unknown", "dataset": "mine", "trial": 1, "config_hash": "c", "cases": cases}
+    page = write_beyond([row], tmp_path, tmp_path).splitlines()
+    differences = [line.split("|")[-3].strip() for line in page if "| 0.1 | 1 |" in line]
+    assert differences == ["", "-0.1000", "", "-0.3000"]

@@ -9,7 +9,7 @@ from typing import Any
 from scipy import stats
 
 from metatne.experiments.plots import draw_plots
-from metatne.experiments.report import write_report
+from metatne.experiments.report import p_values, write_report
 
 
 def row(method: str, trial: int, auc: float, **changes: Any) -> dict[str, Any]:
@@ -108,7 +108,13 @@ def test_methods_without_a_trial_are_named() -> None:
     (ppi,) = (line for line in missing if "`overall`, ppi 10/20" in line)
     assert ppi.endswith(": lp, node2vec, planetoid, gcn, metagnn")  # 20 tasks are a trial too
     assert "- `overall`, ppi 10/40: all methods" in missing
-    assert not any("flickr" in line or "mine" in line for line in missing)
+    assert "- flickr: no trial at all" in missing
+    assert not any("mine" in line for line in missing)
+
+
+def test_of_ones_own_graph_nothing_of_the_paper_is_missing() -> None:
+    page = write_report({"overall": [row("metatne", 1, 0.6, dataset="mine")]})
+    assert "without a trial" not in page
 
 
 def test_one_column_of_a_figure_is_not_all_of_it() -> None:
@@ -147,3 +153,10 @@ def test_plots(tmp_path: Path) -> None:
     first = (tmp_path / "plots" / "negatives-ppi.svg").read_text()
     assert "MetaTNE" in first
     assert draw_plots({}, tmp_path, tmp_path) == ""
+
+
+def test_a_tie_does_not_change_the_test() -> None:
+    gaps = [trial / 1000 for trial in range(1, 51)]
+    tied = [*gaps[:-1], gaps[-2]]
+    assert p_values(gaps)[1] == p_values(tied)[1] == "7.6e-10"
+    assert p_values(gaps[:6])[1] == p_values([*gaps[:5], gaps[4]])[1] == "0.031"

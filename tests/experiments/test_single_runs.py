@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from metatne.errors import FileFormatError, InputError
+from metatne.evaluation.results import KEY, MEASURED, ResultsFile
 from metatne.experiments.search_space import published_point, search_file
 from metatne.experiments.single_runs import write_single_runs
 
@@ -29,6 +30,16 @@ COUNTED = [
 ]
 
 
+def trial(method: str, **facts: object) -> dict[str, object]:
+    """A line as `metatne evaluate` writes it."""
+    shape = {"positives": 10, "negatives": 20, "query_positives": 10, "query_negatives": 20}
+    key = {"dataset": "ppi", "method": method, "preset": "default", **shape, "protocol": "paper"}
+    key |= {"tasks": 50, "trial": 1, "config_hash": "c"}
+    assert tuple(key) == KEY
+    measured = dict.fromkeys(MEASURED, 0.7) | {"seconds": 2.0, "memory_gb": 0.5, "steps": 7}
+    return key | measured | facts
+
+
 def test_nothing_was_run(tmp_path: Path) -> None:
     assert write_single_runs(tmp_path, tmp_path / "plots", tmp_path) == ""
 
@@ -48,6 +59,38 @@ def test_what_was_run_is_shown(tmp_path: Path) -> None:
     assert "| validation AUC | 0.6612 | 0.6000 |" in page
     assert "| best step, of steps taken | 900 of 1,500 | 100 of 150 |" in page
     assert "](plots/visual-ppi.svg)" in page
+
+
+def test_trials_with_settings_of_their_own_are_a_table_of_their_own(tmp_path: Path) -> None:
+    ours = trial("metatne", preset="paper", steps=5000, settings={"num_steps": 5000})
+    other = trial("lp", protocol="unlabelled-queries", memory_gb=1.26)
+    for name, row in (("a", ours), ("a", ours | {"trial": 2, "auc": 0.8}), ("b", other)):
+        ResultsFile(tmp_path / "evaluate" / f"{name}.jsonl").append(row)
+    page = write_single_runs(tmp_path, tmp_path, tmp_path)
+    assert "| ppi, 10/20 | MetaTNE (paper) | 2 | 50 | 0.7500 |" in page
+    assert "| 5,000 | 2 | 0.5 | `num_steps=5000` |" in page
+    assert "| ppi, 10/20, unlabelled-queries | LP | 1 |" in page
+    assert page.count("| ppi, 10/20 ") == 1
+    assert "not written down" in page  # LP's line is of before
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"method": "magic"}, {"auc": None}, {"f1": "0.7"}, {"settings": [1]}]
+)
+def test_a_line_that_nobody_of_ours_wrote_is_told_with_its_file(
+    tmp_path: Path, wrong: dict[str, object]
+) -> None:
+    ResultsFile(tmp_path / "evaluate" / "mine.jsonl").append(trial("lp") | wrong)
+    with pytest.raises(InputError, match=r"mine.jsonl: expected what `metatne` writes there"):
+        write_single_runs(tmp_path, tmp_path, tmp_path)
+
+
+def test_a_trial_in_two_files_is_one_row_and_names_do_not_break_it(tmp_path: Path) -> None:
+    row = trial("lp", dataset="ti|ny", query_negatives=50, settings={})
+    for name in ("a", "b"):
+        ResultsFile(tmp_path / "evaluate" / f"{name}.jsonl").append(row)
+    page = write_single_runs(tmp_path, tmp_path, tmp_path)
+    assert page.count("| ti\\|ny, 10/20, queries 10/50 | LP |") == 1
 
 
 def test_a_search_that_never_tried_the_published_point(tmp_path: Path) -> None:
@@ -82,5 +125,5 @@ def test_lines_that_are_something_else_are_named(tmp_path: Path) -> None:
 )
 def test_a_file_that_is_something_else_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "datasets.json").write_text(text)
-    with pytest.raises(InputError, match=r"datasets.json: expected what `metatne reproduce`"):
+    with pytest.raises(InputError, match=r"datasets.json: expected what `metatne` writes"):
         write_single_runs(tmp_path, tmp_path, tmp_path)

@@ -16,7 +16,7 @@ from metatne.experiments.beyond.catalogue import results_file
 from metatne.experiments.beyond.report import write_beyond
 from metatne.experiments.plots import draw_plots
 from metatne.experiments.report import write_report
-from metatne.experiments.single_runs import write_single_runs
+from metatne.experiments.single_runs import evaluated_rows, write_single_runs
 from metatne.experiments.studies import STUDIES
 from metatne.storage import new_file
 
@@ -33,7 +33,12 @@ app = new_app()
 def report(
     results: Annotated[
         Path,
-        typer.Option("--results", metavar="DIR", help="Where `metatne reproduce` put its lines."),
+        typer.Option(
+            "--results",
+            metavar="DIR",
+            help="Where `metatne reproduce` put its lines; those of `metatne evaluate` are shown "
+            "from its folder `evaluate`.",
+        ),
     ] = Path("results"),
     out: Annotated[
         Path,
@@ -70,7 +75,8 @@ def report(
     page += write_beyond(further, plots, out.parent)
     with new_file(out) as temporary:
         temporary.write_text(page, encoding="utf-8")
-    say(f"{out}: {sum(map(len, found.values())) + len(further):,} trials")
+    num_trials = sum(map(len, (*found.values(), further, evaluated_rows(results))))
+    say(f"{out}: {num_trials:,} trials")
 
 
 def _elsewhere(results: Path) -> str:

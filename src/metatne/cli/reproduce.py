@@ -260,7 +260,10 @@ def reproduce(
                 "give the same command to go on with the others"
             ) from stop
     elsewhere = "" if out == RESULTS else f" --results {out} --out {out}.md"
-    say(f"{len(todo)} lines are in {path}; `metatne report{elsewhere}` makes tables of them")
+    say(
+        f"{len(todo)} trials that you asked for are in {path}; "
+        f"`metatne report{elsewhere}` makes tables of them"
+    )
 
 
 _OF_TRIALS = ("--methods", "--shots", "--tasks", "--protocol", "--jobs")

@@ -237,6 +237,8 @@ def _row_key(trial: Trial) -> Row:
         "tasks": settings.num_tasks,
         "trial": trial.number,
         "config_hash": config_hash(graph, settings, trial.number),
+        # Told for readers of the line; what names it is the hash.
+        "settings": dict(settings.settings),
     }
 
 

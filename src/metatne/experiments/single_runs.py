@@ -1,13 +1,18 @@
-"""The part of RESULTS.md on studies that are run once: data sets, the search, the picture."""
+"""The part of RESULTS.md on what is run once: data sets, the search, the picture, own settings."""
 
 from __future__ import annotations
 
 import os
+import statistics
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from metatne.errors import InputError
+from metatne.errors import ConfigError, InputError
+from metatne.evaluation.methods import check_method
+from metatne.evaluation.protocol import PAPER
+from metatne.evaluation.results import ResultsFile, trial_key
 from metatne.experiments.search_space import (
     KEY,
     SEARCH_FILE,
@@ -19,6 +24,19 @@ from metatne.experiments.search_space import (
 from metatne.integrity import parse_json
 
 DATASETS_FILE = "datasets.json"
+EVALUATED = "evaluate"
+"""Folder of the results with lines that `metatne evaluate` wrote, with settings of one's own."""
+
+EVALUATED_TITLE = f"""
+## Trials with settings of their own
+
+Means over trials that `metatne evaluate … --out results/{EVALUATED}/FILE.jsonl` ran. They are in no
+table above: most have other steps, walks or tasks than those that are compared there.
+
+| | method | trials | tasks | AUC | F1 | recall | steps | seconds | GB | settings |
+|---|---|---|---|---|---|---|---|---|---|---|"""
+
+MEANS = ("auc", "f1", "recall", "steps", "seconds", "memory_gb")
 COUNTS = ("nodes", "edges", "labels")
 PICTURE = "Two queries before and after adaptation"
 
@@ -26,21 +44,41 @@ Row = dict[str, Any]
 
 
 def write_single_runs(results: Path, plots: Path, beside: Path) -> str:
-    """Markdown of what `metatne reproduce datasets`, `search` and `visual` left, in a page in
-    `beside`; pictures may be in either folder.
+    """Markdown of what `metatne reproduce datasets`, `search` and `visual` and `metatne evaluate`
+    left, in a page in `beside`; pictures may be in either folder.
     """
     parts = []
     path = results / DATASETS_FILE
     if path.exists():
-        try:
+        with _as_written(path):
             parts += list(_datasets(parse_json(path.read_text(encoding="utf-8"))))
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"{path}: expected what `metatne reproduce` writes there, found something "
-                "else; take it away, or run the study again"
-            ) from error
     parts += list(_searches(search_file(results / SEARCH_FILE).rows()))
+    if evaluated := list(_evaluated(evaluated_rows(results))):
+        parts += [EVALUATED_TITLE, *evaluated, ""]
     return "\n".join([*parts, *_pictures(results, plots, beside)])
+
+
+def evaluated_rows(results: Path) -> list[Row]:
+    """Trials with settings of their own, each once, though it may be in two files."""
+    once: dict[tuple[Any, ...], Row] = {}
+    for path in sorted((results / EVALUATED).glob("*.jsonl")):
+        for row in ResultsFile(path).rows():
+            with _as_written(path):
+                _check_evaluated(row)
+            once.setdefault(trial_key(row), row)
+    return list(once.values())
+
+
+@contextmanager
+def _as_written(path: Path) -> Iterator[None]:
+    """Around the reading of what a command of ours has written, and nobody else should have."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, ConfigError) as error:
+        raise InputError(
+            f"{path}: expected what `metatne` writes there, found something else ({error}); "
+            "take it away, or run the command again"
+        ) from error
 
 
 def _datasets(facts: Any) -> Iterator[str]:
@@ -96,6 +134,52 @@ def _search(found: list[Row]) -> Iterator[str]:
     cells = [f"{row['step']:,} of {row['steps']:,}" for row in shown]
     yield f"| best step, of steps taken | {' | '.join([*cells, ''][:2])} |"
     yield ""
+
+
+def _check_evaluated(row: Row) -> None:
+    """Raise whatever a row raises that has not what a table needs."""
+    check_method(row["method"])
+    dict(row.get("settings", {}))
+    for name in MEANS:
+        float(row[name] + 0)  # of a text that reads like a number, no mean can be taken
+
+
+def _evaluated(rows: list[Row]) -> Iterator[str]:
+    """A line of a table for each cell, method and settings."""
+    groups: dict[tuple[str, str, str, int], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((*_titles(row), row["tasks"]), []).append(row)
+    for (cell, method, settings, tasks), group in groups.items():
+        mean = {name: statistics.mean(row[name] for row in group) for name in MEANS}
+        metrics = [f"{mean[metric]:.4f}" for metric in ("auc", "f1", "recall")]
+        yield (
+            f"| {cell} | {method} | {len(group)} | {tasks:,} | {' | '.join(metrics)} "
+            f"| {mean['steps']:,.0f} | {mean['seconds']:,.0f} | {mean['memory_gb']:.1f} "
+            f"| {settings} |"
+        )
+
+
+def _titles(row: Row) -> tuple[str, str, str]:
+    """What was asked, of which method, with which settings."""
+    entry = check_method(row["method"])
+    preset = f" ({row['preset']})" if entry.has_presets else ""
+    shape = f"{row['positives']}/{row['negatives']}"
+    queries = f"{row['query_positives']}/{row['query_negatives']}"
+    cell = [row["dataset"], shape]
+    if queries != shape:
+        cell.append(f"queries {queries}")
+    if row["protocol"] != PAPER:
+        cell.append(row["protocol"])
+    settings = "not written down"  # lines of before
+    if "settings" in row:
+        given = [f"`{name}={value}`" for name, value in row["settings"].items()]
+        settings = ", ".join(given) or "as they are"
+    return _escaped(", ".join(cell)), f"{entry.title}{preset}", _escaped(settings)
+
+
+def _escaped(text: str) -> str:
+    """For a cell of a table."""
+    return text.replace("|", "\\|")
 
 
 def _pictures(results: Path, plots: Path, beside: Path) -> Iterator[str]:

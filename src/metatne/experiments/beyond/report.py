@@ -24,8 +24,9 @@ def write_beyond(rows: Sequence[Row], plots: Path, beside: Path) -> str:
             continue
         if not parts:
             parts.append(
-                "In what follows, *difference* is of a line to the first one at the same place, on "
-                f"the trials that both have; fewer than {FEWEST_TO_TEST} trials have no p.\n"
+                "In what follows, *difference* is of a line to the first one at the same place (of "
+                "what is taken for lacks, to the same left unknown), on the trials that both have; "
+                f"fewer than {FEWEST_TO_TEST} trials have no p.\n"
             )
         parts.append(f"## Beyond the paper: {study.title}\n\n`metatne beyond {name}`\n")
         for dataset in dict.fromkeys(row["dataset"] for row in of_study):
@@ -55,7 +56,7 @@ def _values(rows: Sequence[Row]) -> Values:
 
 
 def _table(study: BeyondStudy, values: Values) -> Iterator[str]:
-    """A line for every case; *difference* is to the first series at the same place, paired."""
+    """A line for every case; *difference* is to another series at the same place, paired."""
     shown = [
         name for name in METRICS if any(name in m for of in values.values() for m in of.values())
     ]
@@ -73,10 +74,12 @@ def _table(study: BeyondStudy, values: Values) -> Iterator[str]:
 def _difference(
     study: BeyondStudy, values: Values, series: str, at: float | None
 ) -> tuple[str, str]:
-    first = next(name for name, place in values if place == at)
-    if first == series:
+    other: str | None = next(name for name, place in values if place == at)
+    if study.compared:
+        other = study.compared.get(series)
+    if other in (None, series):
         return "", ""
-    ours, theirs = values[series, at], values[first, at]
+    ours, theirs = values[series, at], values[other, at]
     gaps = [ours[trial][study.metric] - theirs[trial][study.metric] for trial in ours]
     return f"{statistics.mean(gaps):+.4f}", p_values(gaps)[0]
 

@@ -13,6 +13,8 @@ from metatne.seeding import numpy_generator
 
 HIDDEN = (0.1, 0.2, 0.3, 0.4, 0.5)
 LEFT, TAKEN = "left unknown", "taken for lacks"
+AS_THEY_COME = "nodes as they come,"
+COMPARED = {f"{what} {TAKEN}": f"{what} {LEFT}" for what in ("pairs", "nodes", AS_THEY_COME)}
 
 
 def unknown(trial: Trial) -> Lines:
@@ -27,7 +29,7 @@ def unknown(trial: Trial) -> Lines:
         plain = Labels(labels.names, labels.num_nodes, labels.holds)
         for name, told in ((LEFT, labels), (TAKEN, plain)):
             model = trial.fit(trial.visible.with_labels(told))
-            yield line(f"nodes as they come, {name}", model.score_tasks(tasks), tasks, at=0)
+            yield line(f"{AS_THEY_COME} {name}", model.score_tasks(tasks), tasks, at=0)
         return
     for share in HIDDEN:
         for what, hide in (("pairs", _hide_pairs), ("nodes", _hide_nodes)):
