@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, askFile } from "../api";
 import type { Projects as All, Project, ProjectSummary } from "../contract";
 import { MAX_NAME_LENGTH } from "../contract";
@@ -26,6 +26,7 @@ export function Projects() {
   const [most, setMost] = useState(STRETCH);
   const [list, setList] = useState<List | null>(null);
   const [history, setHistory] = useState<ProjectSummary | null>(null);
+  const isNew = useRef(false); // the open project was just made here
   const close = () => (projectsOpen.value = false);
 
   const load = () => {
@@ -44,9 +45,9 @@ export function Projects() {
     } catch (error) {
       return sayError(error); // what is open stays open, and keeps its name
     }
+    isNew.current = true;
     open(next);
     close();
-    nameIt();
   };
   const show = (id: string) => openProject(id).then(close, sayError);
 
@@ -62,7 +63,12 @@ export function Projects() {
       </Dialog>
     );
   return (
-    <Dialog title={showsDeleted ? "Deleted projects" : "Projects"} onClose={close} wide>
+    <Dialog
+      title={showsDeleted ? "Deleted projects" : "Projects"}
+      onClose={close}
+      focusAfter={() => (isNew.current ? nameField() : null)}
+      wide
+    >
       <div class="project-tools">
         <button type="button" class="primary" onClick={() => void create()}>
           New project
@@ -135,13 +141,11 @@ function Purge({ number, onDone }: { number: number; onDone: () => void }) {
   );
 }
 
-/** A new label wants a name; after the dialogue has given the focus back. */
-function nameIt(): void {
-  setTimeout(() => {
-    const field = document.getElementById("label-name") as HTMLInputElement | null;
-    field?.focus();
-    field?.select();
-  }, 50);
+/** A new label wants a name: what it has is there to be typed over. */
+function nameField(): HTMLElement | null {
+  const field = document.getElementById("label-name") as HTMLInputElement | null;
+  field?.select();
+  return field;
 }
 
 interface ItemProps {
