@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from metatne.baselines.controls import Degree
 from metatne.errors import RunError, TrainingError
 from metatne.evaluation.protocol import TrialResult, TrialSettings
 from metatne.evaluation.results import ResultsFile
@@ -123,6 +124,17 @@ def test_a_setting_that_the_head_does_not_use_makes_no_other_trial(
     evaluate(saved_graph, SETTINGS, [1], results=results)
     evaluate(saved_graph, replace(SETTINGS, settings=(("dim", 64),)), [1], results=results)
     assert trials_run == [1]
+
+
+def test_a_method_that_was_changed_makes_other_trials(
+    saved_graph: str, trials_run: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = ResultsFile(tmp_path / "results.jsonl")
+    settings = replace(SETTINGS, method="degree")
+    evaluate(saved_graph, settings, [1], results=results)
+    monkeypatch.setattr(Degree, "version", 2)
+    evaluate(saved_graph, settings, [1], results=results)
+    assert trials_run == [1, 1]
 
 
 def test_another_graph_of_that_name_is_another_trial(

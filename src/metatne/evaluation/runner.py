@@ -243,11 +243,16 @@ def _row_key(trial: Trial) -> Row:
 
 
 def config_hash(graph: Graph, settings: TrialSettings, trial: int) -> str:
-    """Names all that a row's other fields do not say: settings, label 0, graph, kind of head."""
-    params = new_trial_method(settings, graph.name, trial).get_params()
+    """Names all that a row's other fields do not say: settings, label 0, graph, and the version of
+    what is done with the settings.
+    """
+    method = new_trial_method(settings, graph.name, trial)
+    params = method.get_params()
     text = f"{hash_settings(used_settings(params))}/{settings.draws_label_zero}/{graph.fingerprint}"
     if params.get("head") == "evidence":
         text += f"/head {VERSION}"
+    elif (version := getattr(method, "version", 1)) > 1:  # a baseline that was changed
+        text += f"/version {version}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
