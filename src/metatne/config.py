@@ -61,8 +61,10 @@ HeadPart = Literal[
     "traits",
     "columns",
     "level",
+    "walks",
 ]
-"""What the head `evidence` is made of: blocks of its kernel, their mixture, parts of its prior."""
+"""What the head `evidence` is made of: blocks of its kernel, their mixture, parts of its prior, and
+walks from the examples."""
 
 SettingsKind = TypeVar("SettingsKind", bound=Settings)
 

@@ -26,7 +26,7 @@ from scipy.linalg import eigh
 
 from metatne.device import one_thread
 from metatne.graph.store import Graph
-from metatne.graph.walk import Block, Walk
+from metatne.graph.walk import Adjacency, Block, Walk
 from metatne.parallel import in_threads
 from metatne.seeding import numpy_generator
 
@@ -65,7 +65,7 @@ def spectral_embeddings(
     An eigenvalue says how smoothly its vector lies on the graph: rough ones weigh less.
     The result does not depend on the number of threads.
     """
-    walk = Walk(graph, known_labels)
+    walk = Walk(Adjacency.of(graph), graph.labels.holds.select(known_labels))
     if walk.num_rows <= max(SMALL, 2 * (dim + OVERSAMPLING)):
         block, to_leading = _dense_eigenvectors(walk, dim)
     else:

@@ -19,6 +19,7 @@ from metatne.evidence.fitting import fit_evidence
 from metatne.evidence.head import Encoded, EvidenceHead
 from metatne.evidence.learning import make_episodes
 from metatne.evidence.model import EvidenceModel
+from metatne.evidence.reach import reach_of
 from metatne.evidence.storage import from_tensors, to_tensors
 from metatne.graph.labels import Labels
 from metatne.graph.store import Graph
@@ -57,7 +58,9 @@ def test_the_head_is_the_best_of_its_loss() -> None:
         head.by_trait.copy_(torch.tensor([0.3, -0.2]))
         head.by_column.copy_(torch.tensor([0.1, 0.0, 0.2]))
         head.level.fill_(-1.5)
-    inputs = (torch.as_tensor(part[None]).float() for part in (traits, columns))
+        head.log_reach.copy_(torch.tensor([0.4, 0.7]).log())
+    reach = generator.uniform(size=(11, 2))
+    inputs = (torch.as_tensor(part[None]).float() for part in (traits, columns, reach))
     found = head(products.float(), *inputs, 4).detach().numpy()[0]
 
     vectors = np.hstack(
@@ -88,7 +91,8 @@ def test_the_head_is_the_best_of_its_loss() -> None:
     best = minimize(loss, np.zeros(14), tol=1e-12).x
     silent = gaps(best)[4:] == 0
     assert set(silent) == {True, False}
-    np.testing.assert_allclose(found, prior[9:] + vectors[9:] @ best, atol=1e-4)
+    by_walks = reach @ [0.4, -0.7]
+    np.testing.assert_allclose(found, prior[9:] + vectors[9:] @ best + by_walks, atol=1e-4)
 
 
 def test_a_negative_never_speaks_for_the_label(graph: Graph, model: EvidenceModel) -> None:
@@ -107,6 +111,12 @@ def test_a_negative_never_speaks_for_the_label(graph: Graph, model: EvidenceMode
     assert (alpha[:, 5:] < 0).any()
     assert (alpha[:, 5:] == 0).any()
     np.testing.assert_allclose(alpha, torch.stack(alone), atol=1e-5)
+
+
+def test_walks_from_a_negative_speak_against_the_label(model: EvidenceModel) -> None:
+    for expert in (model.annotated, model.unannotated):
+        of_positives, of_negatives = expert.head.by_reach().tolist()
+        assert of_positives > 0 > of_negatives
 
 
 def test_what_is_learned_ranks_novel_labels(graph: Graph, model: EvidenceModel) -> None:
@@ -170,7 +180,9 @@ def test_the_error_is_that_of_leaving_supports_out(graph: Graph, model: Evidence
             len(kept[0]),
             with_error=False,
         )
-        ways.append((model.vectors_of_annotated(candidates) @ one.by_column + one.constant)[:, 0])
+        score = (model.vectors_of_annotated(candidates) @ one.by_column + one.constant)[:, 0]
+        reached = reach_of(model.description.reach.everywhere([kept[0]])[candidates, 0])
+        ways.append(score + model.annotated.head.by_reach()[0].item() * reached)
     spread = np.stack(ways) - np.mean(ways, axis=0)
     expected = slope * np.sqrt(8 / 9 * np.square(spread).sum(axis=0))
     np.testing.assert_allclose(found.error[0], expected, rtol=1e-3)

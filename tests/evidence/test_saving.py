@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -100,6 +102,39 @@ def test_models_of_before_can_be_updated(graph: Graph, model: EvidenceModel) -> 
     updated = grown(before, graph.node_ids, graph)
     assert updated.description.by_place.any()
     assert np.isfinite(updated.score_nodes(*QUESTION).evidence).all()
+
+
+def test_models_of_before_walks_load(partly: EvidenceModel) -> None:
+    """With nothing from walks, which is how it was; once updated they know the edges."""
+    tensors = {name: tensor.clone() for name, tensor in to_tensors(partly).items()}
+    for name in EXPERTS:
+        tensors[f"{name}.head.log_reach"].fill_(NOTHING)
+    today = from_tensors(tensors, partly.label_names)
+    before = {name: tensor for name, tensor in tensors.items() if not name.startswith("edges.")}
+    for name in EXPERTS:
+        del before[f"{name}.head.log_reach"]
+    loaded = from_tensors(before, partly.label_names)
+    assert not loaded.description.reach.everywhere([np.arange(5)]).any()
+    _same_scores(today, loaded)
+
+
+EDGES: dict[str, tuple[str, Callable[[torch.Tensor], torch.Tensor]]] = {
+    "of others": ("indices", lambda edges: edges + 10_000),
+    "below 0": ("indices", lambda edges: edges - 1),
+    "out of order": ("indptr", lambda bounds: bounds.flip(0)),
+    "of fewer nodes": ("indptr", lambda bounds: torch.cat((bounds[:-2], bounds[-1:]))),
+    "of too few weights": ("weights", lambda weights: torch.ones(3)),
+    "of whole weights": ("weights", lambda weights: weights.long()),
+}
+
+
+@pytest.mark.parametrize("wrong", EDGES)
+def test_edges_that_are_none_are_refused(model: EvidenceModel, wrong: str) -> None:
+    tensors = to_tensors(model)
+    name, spoil = EDGES[wrong]
+    tensors[f"edges.{name}"] = spoil(tensors[f"edges.{name}"])
+    with pytest.raises(ValueError, match="edges: "):
+        from_tensors(tensors, model.label_names)
 
 
 @pytest.mark.parametrize("wrong", ["nothing by place", "a factor too few", "a factor too many"])

@@ -12,7 +12,7 @@ import pytest
 from graphs import hand_made, held_by
 from metatne.graph.planted import planted_graph
 from metatne.graph.store import Graph
-from metatne.graph.walk import DEGREE_SHARE, LABEL_SHARE, Walk
+from metatne.graph.walk import DEGREE_SHARE, LABEL_SHARE, Adjacency, Walk
 
 
 def written_down(graph: Graph, labels: Sequence[int]) -> Any:
@@ -25,7 +25,8 @@ def written_down(graph: Graph, labels: Sequence[int]) -> Any:
 
 
 def walk_over(graph: Graph, labels: Sequence[int]) -> Walk:
-    return Walk(graph, np.array(labels, dtype=np.int64))
+    known = np.array(labels, dtype=np.int64)
+    return Walk(Adjacency.of(graph), graph.labels.holds.select(known))
 
 
 @pytest.mark.parametrize("labels", [(), (3,), (5, 0, 2)])

@@ -1,4 +1,6 @@
-"""An expert that has seen a novel label's supports: from then on a score is an inner product."""
+"""An expert that has seen a novel label's supports: from then on a score is an inner product, and
+what walks from the supports say.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from torch import Tensor
 from metatne.evidence.calibration import Calibration
 from metatne.evidence.description import Description, nobody
 from metatne.evidence.head import Adapted, Encoding, EvidenceHead
+from metatne.evidence.reach import Reach, reach_of
 from metatne.evidence.vectors import NodeVectors
 
 MAX_GROUPS = 50
@@ -37,7 +40,9 @@ class Expert:
 
 
 class Linear(NamedTuple):
-    """Scores of any node as a sum over its vector: all that an adapted head comes to."""
+    """Scores of any node as a sum over its vector: all that an adapted head comes to, but for what
+    walks say.
+    """
 
     constant: Float64[np.ndarray, " way"]
     by_column: Float32[np.ndarray, "column way"]
@@ -50,6 +55,46 @@ class Linear(NamedTuple):
         return self.by_column[start : start + sizes[number + 1]]
 
 
+class SupportReach:
+    """How well every node is reached from the supports, all of them and in each way without some.
+
+    Of negatives, which say less, the walks are those of all of a set in every way.
+    """
+
+    def __init__(
+        self,
+        reach: Reach,
+        positives: Int64[np.ndarray, " positive"],
+        negative_sets: Sequence[Int64[np.ndarray, " negative"]],
+        *,
+        with_error: bool,
+    ) -> None:
+        size, num_negatives = len(positives), len(negative_sets[0])
+        ways = _ways(size + num_negatives, size, with_error=with_error)
+        members = np.sort(positives)  # as `adapt` has them
+        parts = [members]
+        to_ways = np.zeros((1 + len(ways), len(ways)))
+        for number, way in enumerate(ways):
+            kept = way[way < size]
+            left_out = np.delete(members, kept)
+            # What a way leaves out is a column of its own, which is taken off that of all.
+            if len(left_out):
+                to_ways[len(parts), number] = -len(left_out) / len(kept)
+                parts.append(left_out)
+            to_ways[0, number] = size / len(kept)
+        self._visits = reach.everywhere([*parts, *negative_sets])
+        self._num_parts = len(parts)
+        self._to_ways = to_ways[: len(parts)].astype(np.float32)
+
+    def __call__(
+        self, nodes: Int64[np.ndarray, " node"]
+    ) -> tuple[Float32[np.ndarray, "node way"], Float32[np.ndarray, "node set"]]:
+        """Of these nodes, from the positives in every way and from each set of negatives."""
+        visits = self._visits[nodes]
+        of_positives = visits[:, : self._num_parts] @ self._to_ways
+        return reach_of(of_positives), reach_of(visits[:, self._num_parts :])
+
+
 class AdaptedExpert:
     """Evidence of nodes by one expert, against each set of negatives."""
 
@@ -57,6 +102,7 @@ class AdaptedExpert:
         self,
         expert: Expert,
         vectors: NodeVectors,
+        reach: SupportReach,
         positives: Int64[np.ndarray, " positive"],
         negative_sets: Sequence[Int64[np.ndarray, " negative"]],
         *,
@@ -75,7 +121,8 @@ class AdaptedExpert:
         ]
         self._constants = np.stack([way.constant for way in ways])
         self._by_column = np.concatenate([way.by_column for way in ways], axis=1)
-        self._vectors = vectors
+        self._vectors, self._reach = vectors, reach
+        self._by_reach = expert.head.by_reach().detach().numpy()
         self._calibration = expert.calibration
         self._shape = len(positives), len(negative_sets[0])
         self._threshold = expert.calibration.threshold(*self._shape, prior)
@@ -84,6 +131,9 @@ class AdaptedExpert:
         """Evidence, its error, and what a decision needs."""
         products = self._vectors(nodes) @ self._by_column
         scores = products.reshape(len(nodes), *self._constants.shape) + self._constants
+        of_positives, of_negatives = self._reach(nodes)
+        scores += self._by_reach[0] * of_positives[:, None, :]
+        scores += self._by_reach[1] * of_negatives[:, :, None]
         evidence = self._calibration.evidence(scores[..., 0], *self._shape)
         error = self._calibration.slope(*self._shape) * _jackknife(scores)
         return np.stack((evidence.T, error.T, np.full_like(error.T, self._threshold)))
@@ -98,9 +148,7 @@ def adapt(
     with_error: bool,
 ) -> Linear:
     """The head, adapted to all supports and, for the error, to all but each group of them."""
-    ways = [np.arange(len(supports))]
-    if with_error:
-        ways += _left_out(len(supports), num_positives)
+    ways = _ways(len(supports), num_positives, with_error=with_error)
     encoded = expert.encoding(description, supports[None], nobody(1))
     head = expert.head
     with torch.no_grad():
@@ -136,18 +184,21 @@ def _prior_columns(expert: Expert) -> list[tuple[int, Float[Tensor, " _"]]]:
     return list(zip(blocks, torch.split(expert.head.by_column, sizes), strict=True))
 
 
-def _left_out(num_supports: int, num_positives: int) -> list[Int64[np.ndarray, " kept"]]:
-    """The supports without each of some groups of equal size, or one more; none if a sign has
-    a single support, since nothing then says how much hangs on that.
+def _ways(
+    num_supports: int, num_positives: int, *, with_error: bool
+) -> list[Int64[np.ndarray, " kept"]]:
+    """All supports and, for the error, all without each of some groups of equal size, or one more;
+    none of these if a sign has a single support, since nothing then says how much hangs on that.
     """
+    everyone = np.arange(num_supports)
     num_negatives = num_supports - num_positives
-    if num_positives == 1 or num_negatives == 1:
-        return []
+    if not with_error or num_positives == 1 or num_negatives == 1:
+        return [everyone]
     most = MAX_GROUPS if num_supports < MANY_SUPPORTS else GROUPS_OF_MANY
     num_groups = min(most, num_supports)
-    group = np.arange(num_supports) % num_groups
+    group = everyone % num_groups
     ways = [np.flatnonzero(group != number) for number in range(num_groups)]
-    return [
+    return [everyone] + [
         way
         for way in ways
         if (way < num_positives).any() and (not num_negatives or (way >= num_positives).any())

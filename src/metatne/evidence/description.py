@@ -17,9 +17,10 @@ from jaxtyping import Bool, Float, Float32, Int8, Int64
 
 from metatne.config import HeadPart
 from metatne.evidence.expected import expected_by_place, expected_labels
+from metatne.evidence.reach import Reach
 from metatne.graph.raw import HOLDS, UNKNOWN
 from metatne.graph.store import Graph
-from metatne.graph.walk import Walk
+from metatne.graph.walk import Adjacency, Walk
 from metatne.spectral import spectral_embeddings
 
 STRUCTURE_DIM = 128
@@ -155,6 +156,9 @@ class Description:
     is_known_by_holding: bool
     """Whether a node counts as annotated only if it holds something."""
 
+    reach: Reach
+    """What no table has: walks from whatever examples there will be."""
+
     @property
     def num_nodes(self) -> int:
         """Of the graph."""
@@ -243,12 +247,13 @@ def describe(
     seed: int,
     hidden: Bool[np.ndarray, " node"] | None = None,
     place: Float32[np.ndarray, "node place"] | None = None,
+    reach: Reach | None = None,
     in_this_order: bool = False,
 ) -> Description:
     """All that is known, as if the labels of the `hidden` nodes were not.
 
-    `place`, which no label changes, is computed unless it is given. The known labels with the
-    most holders get a column each; or all of them do, `in_this_order`.
+    `place` and `reach`, which no label changes, are made unless they are given. The known labels
+    with the most holders get a column each; or all of them do, `in_this_order`.
     """
     columns = known if in_this_order else _columns(graph, known)
     states = graph.labels.table(columns)
@@ -265,7 +270,8 @@ def describe(
     share = (states == HOLDS).sum(axis=0) / num_known
     rarity = (1 / np.sqrt(np.maximum(share, 1 / num_known))).astype(np.float32)
     surplus = np.where(is_known, (states == HOLDS) - share, 0) * rarity
-    walk = Walk(graph, none)
+    adjacency = Adjacency.of(graph)
+    walk = Walk(adjacency)
     around = _around(walk, surplus.astype(np.float32))
     by_place = expected_by_place(place, states, share)
     is_annotated = is_known.any(axis=1)
@@ -283,6 +289,7 @@ def describe(
         share=share.astype(np.float32),
         rarity=rarity,
         is_known_by_holding=graph.labels.is_known_by_holding,
+        reach=reach or Reach(adjacency),
     )
 
 

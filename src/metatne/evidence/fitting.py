@@ -74,9 +74,9 @@ def fit_evidence(
         measured = learning.measure(lesson_of_measure(graph, split, description, config))
         known = np.concatenate((split.known, split.validation))
         split = LabelSplit(known, known[:0], split.test, split.asked)
-        place = description.place
+        place, reach = description.place, description.reach
         del description  # before the next takes memory
-        description = describe(graph, known, seed=config.seed, place=place)
+        description = describe(graph, known, seed=config.seed, place=place, reach=reach)
     lesson = annotated_lesson(graph, split, description, config)
     annotated = None if lesson is None else learning.expert(lesson)
     lesson = unannotated_lesson(graph, split, description, config, has_others=annotated is not None)
@@ -147,7 +147,8 @@ class _Learning(NamedTuple):
 
     def _episodes(self, encoding: Encoding, group: list[Source], number: int) -> Episodes:
         config = self.config
-        count = -(-config.head_tasks // len(group))
+        affordable = group[0].description.reach.num_affordable
+        count = -(-min(config.head_tasks, affordable) // len(group))
         drawn = []
         for turn, source in enumerate(group):
             purpose = f"head {number} {turn}"
@@ -171,7 +172,10 @@ class _Learning(NamedTuple):
             scores, truth = [], []
             for group in groups:
                 sources = [source for source in group if source.has_tasks(asked)]
-                count = config.validation_tasks if is_own else CALIBRATION_TASKS
+                count = CALIBRATION_TASKS
+                if is_own:
+                    affordable = group[0].description.reach.num_affordable
+                    count = min(config.validation_tasks, affordable)
                 for turn, source in enumerate(sources):
                     purpose = f"calibrate {shape} {turn}"
                     some = -(-count // len(sources))

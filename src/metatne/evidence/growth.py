@@ -13,7 +13,7 @@ from metatne.evidence.model import EvidenceModel
 from metatne.graph.node_ids import NodeIds
 from metatne.graph.raw import LACKS, UNKNOWN
 from metatne.graph.store import Graph
-from metatne.graph.walk import Walk
+from metatne.graph.walk import Adjacency, Walk
 
 NUM_ROUNDS = 4
 """In which places spread to new nodes: those that only new nodes link to need more than one."""
@@ -69,7 +69,7 @@ def _placed(
     placed[before] = place
     is_new = np.ones(graph.num_nodes, dtype=bool)
     is_new[before] = False
-    walk = Walk(graph, np.empty(0, dtype=np.int64))
+    walk = Walk(Adjacency.of(graph))
     for _ in range(NUM_ROUNDS if is_new.any() else 0):
         around = np.zeros_like(placed)
         walk.combine(placed, around)

@@ -1,9 +1,10 @@
 """The head, from top to bottom: blocks, their kernel, a prior, the supports' say, a score.
 
-Kernel ridge regression around a prior that says what a node's score is before any support is seen.
-Supports that hold the label are to stand at +1, those that lack it at -1 or below:
+Kernel ridge regression around a prior that says what a node's score is before any support is seen,
+and what walks from the supports say besides. Supports that hold the label are to stand at +1, those
+that lack it at -1 or below:
 
-    score(q) = prior(q) + sum over supports s of alpha_s k(q, s),
+    score(q) = prior(q) + sum over supports s of alpha_s k(q, s) + r+ reach+(q) - r- reach-(q),
     alpha    = (k(A, A) + R)^-1 (y - prior(A)), and 0 outside A,
     k(q, s)  = sum over blocks b of w_b <x_b(q), x_b(s)> + <m(q), m(s)> + bias,
     m(q)     = sum over mixed blocks b of c_b x_b(q).
@@ -15,6 +16,9 @@ hold it, and for one of whose labels nobody knows anything.
 A, those that speak, are all positives and the negatives that would else stand above -1. So a
 negative's alpha is never above 0: it lowers what is like it or says nothing. (Squared hinge loss
 of the negatives, squared loss of the positives: one convex problem; `speaking` finds A.)
+
+reach+ is how well walks from the positives reach a node, reach- from the negatives (`reach`). Both
+r are above 0, so that here too a negative lowers what is near it.
 
 The prior's level t is learned as well. Since nodes are described by how they differ from the mean
 of all, and a novel label is rare, "differs in nothing" is evidence against the label: learned
@@ -53,15 +57,18 @@ from metatne.seeding import numpy_generator
 
 NODES_FOR_MEANS = 20_000
 NOTHING = -50.0
-"""The logarithm of the weight of a block that is left out."""
+"""The logarithm of a weight that counts for nothing."""
 
-VERSION = 4
+VERSION = 5
 """Of what is learned and how: part of what names a result. 1 had neither degree nor mixture, 2 hid
 the labels of one set of nodes alone, 3 had no labels expected by place alone, and a
-smaller ridge of what place lets one expect."""
+smaller ridge of what place lets one expect, 4 had no walks."""
 
 FIRST_MIXING = 0.1
 """c of all mixed blocks before anything is learned."""
+
+FIRST_REACH = 0.1
+"""r of either sign before anything is learned."""
 
 
 class Encoding:
@@ -239,6 +246,7 @@ class EvidenceHead(nn.Module):
         self.level = nn.Parameter(torch.tensor(-1.0))
         self.by_trait = nn.Parameter(torch.zeros(num_traits))
         self.by_column = nn.Parameter(torch.zeros(num_prior_columns))
+        self.log_reach = nn.Parameter(torch.full((2,), math.log(FIRST_REACH)))
 
     def leave_out(self, parts: Sequence[HeadPart], encoding: Encoding) -> None:
         """Do without some parts, now and while learning: with the blocks of a part goes what the
@@ -254,7 +262,9 @@ class EvidenceHead(nn.Module):
         of_traits = torch.tensor([float(part not in parts) for _, part in encoding.traits])
         of_mixing = of_blocks[self._mixed] * ("mixture" not in parts)
         of_level = torch.tensor(float("level" not in parts))
+        of_reach = torch.full((2,), float("walks" not in parts))
         with torch.no_grad():
+            self.log_reach.copy_(torch.where(of_reach > 0, self.log_reach, NOTHING))
             self.log_weights.copy_(torch.where(of_blocks > 0, self.log_weights, NOTHING))
             self.mixing.mul_(of_mixing)
             self.level.mul_(of_level)
@@ -264,6 +274,7 @@ class EvidenceHead(nn.Module):
             (self.by_column, of_columns * ("columns" not in parts)),
             (self.by_trait, of_traits * ("traits" not in parts)),
             (self.level, of_level),
+            (self.log_reach, of_reach),
         ):
             # Without a gradient a number stays as it is: of mixture and prior, at 0.
             parameter.register_hook(partial(torch.mul, kept))
@@ -273,6 +284,7 @@ class EvidenceHead(nn.Module):
         products: Float[Tensor, "pair task token support"],
         traits: Float[Tensor, "task token trait"],
         prior_rows: Float[Tensor, "task token column"],
+        reach: Float[Tensor, "task query sign"],
         num_positives: int,
     ) -> Float[Tensor, "task query"]:
         """Scores of the tokens that follow the supports."""
@@ -281,6 +293,7 @@ class EvidenceHead(nn.Module):
         prior = self.prior(traits, prior_rows)
         adapted = self.adapt(kernel[:, :num_supports], prior[:, :num_supports], num_positives)
         evidence = torch.einsum("tqs,ts->tq", kernel[:, num_supports:], adapted.alpha)
+        evidence = evidence + reach @ self.by_reach()
         return prior[:, num_supports:] - adapted.shift.unsqueeze(1) + adapted.level + evidence
 
     def weights(self) -> Float[Tensor, "block block"]:
@@ -288,6 +301,10 @@ class EvidenceHead(nn.Module):
         mixing = torch.zeros_like(self.log_weights)
         mixing[self._mixed] = self.mixing
         return torch.diag(self.log_weights.exp()) + torch.outer(mixing, mixing)
+
+    def by_reach(self) -> Float[Tensor, " sign"]:
+        """What the reach of positives and of negatives counts: r+ and -r-."""
+        return self.log_reach.exp() * torch.tensor([1.0, -1.0])
 
     def kernel(
         self, products: Float[Tensor, "pair task token support"]

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 from torch.nn import functional
 
@@ -16,6 +16,7 @@ from metatne.config import HeadPart
 from metatne.errors import TrainingError
 from metatne.evidence.description import NO_LABEL, Description, nobody
 from metatne.evidence.head import Encoding, EvidenceHead, new_head
+from metatne.evidence.reach import reach_of
 from metatne.sampling.tasks import Tasks
 
 SHARPNESS = 4.0
@@ -32,6 +33,7 @@ class Episodes:
     products: Float[Tensor, "pair task token support"]
     traits: Float[Tensor, "task token trait"]
     prior_rows: Float[Tensor, "task token column"]
+    reach: Float[Tensor, "task query sign"]
     num_positives: int
     num_query_positives: int
 
@@ -46,11 +48,14 @@ class Episodes:
             products=self.products[:, part],
             traits=self.traits[part],
             prior_rows=self.prior_rows[part],
+            reach=self.reach[part],
         )
 
     def scores(self, head: EvidenceHead) -> Float[Tensor, "task query"]:
         """Of all queries; those that hold the label come first."""
-        scores: Tensor = head(self.products, self.traits, self.prior_rows, self.num_positives)
+        scores: Tensor = head(
+            self.products, self.traits, self.prior_rows, self.reach, self.num_positives
+        )
         return scores
 
 
@@ -72,6 +77,7 @@ def interleaved_episodes(
     products = torch.empty(encoding.num_pairs, total, num_tokens, num_supports)
     traits = torch.empty(total, num_tokens, len(encoding.traits))
     prior_rows = torch.empty(total, num_tokens, encoding.num_prior_columns)
+    reach = torch.empty(total, first.queries.shape[1], 2)
     size = tasks_at_a_time(first)
     for turn, (description, tasks, masked) in enumerate(sources):
         nodes = np.concatenate((tasks.positives, tasks.negatives, tasks.queries), axis=1)
@@ -82,13 +88,22 @@ def interleaved_episodes(
             products[:, places] = encoded.products(num_supports)
             traits[places] = encoded.traits
             prior_rows[places] = encoded.for_prior(encoding.of_prior)
+            reach[places] = torch.from_numpy(_reach(description, tasks[some]))
     return Episodes(
         products,
         traits,
         prior_rows,
+        reach,
         num_positives=first.positives.shape[1],
         num_query_positives=int(first.is_positive[0].sum()),
     )
+
+
+def _reach(description: Description, tasks: Tasks) -> Float32[np.ndarray, "task query sign"]:
+    """How well the queries of each task are reached from its positives and from its negatives."""
+    signs = (tasks.positives, tasks.negatives)
+    visits = [description.reach.at(sets, tasks.queries) for sets in signs]
+    return reach_of(np.stack(visits, axis=-1))
 
 
 def tasks_at_a_time(tasks: Tasks) -> int:

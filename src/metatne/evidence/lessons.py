@@ -158,7 +158,13 @@ def _as_if_hidden(
 ) -> Description:
     """All that is known but the labels of these nodes."""
     return describe(
-        graph, full.columns, seed=0, hidden=hidden, place=full.place, in_this_order=True
+        graph,
+        full.columns,
+        seed=0,
+        hidden=hidden,
+        place=full.place,
+        reach=full.reach,
+        in_this_order=True,
     )
 
 

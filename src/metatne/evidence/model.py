@@ -17,7 +17,7 @@ from jaxtyping import Float32, Float64, Int64
 
 from metatne.device import one_thread
 from metatne.errors import TrainingError
-from metatne.evidence.adaptation import AdaptedExpert, Expert
+from metatne.evidence.adaptation import AdaptedExpert, Expert, SupportReach
 from metatne.evidence.description import Description, nobody
 from metatne.evidence.head import Encoding, EvidenceHead
 from metatne.evidence.learning import make_episodes, tasks_at_a_time
@@ -85,17 +85,22 @@ class EvidenceModel:
         with_error: bool = True,
         progress: Progress | None = None,
     ) -> NodeScores:
-        """Evidence for every candidate, in time that grows with their number alone.
+        """Evidence for every candidate, in time that grows with their number, and with the graph's
+        edges, over which the supports' walks go.
 
         The sets of negatives are of one size. A piece of candidates depends on no other piece, so
         some of them, cut where pieces are cut, have the scores of the whole to the bit.
         """
         is_annotated = self.description.is_annotated[candidates]
+        reach = SupportReach(
+            self.description.reach, positives, negative_sets, with_error=with_error
+        )
         adapted = [
             (
                 AdaptedExpert(
                     expert,
                     vectors,
+                    reach,
                     positives,
                     negative_sets,
                     prior=self.typical_share if prior is None else prior,

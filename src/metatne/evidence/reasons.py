@@ -1,21 +1,24 @@
 """Why a node has its score, which known labels speak for the novel one, what to label next.
 
-All of it is read off the closed form: a score is a prior and a sum over the supports, and both are
-sums over blocks, so nothing here is an approximation of the model but the model itself.
+All of it is read off the closed form: a score is a prior and a sum over the supports, both are
+sums over blocks, and walks come from the supports as well. Nothing here is an approximation of the
+model but the model itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float64, Int64
+from jaxtyping import Float32, Float64, Int64
 from scipy.special import expit, logit
 
 from metatne.evidence.adaptation import Expert, adapt
 from metatne.evidence.description import OWN, nobody
 from metatne.evidence.model import EvidenceModel
+from metatne.evidence.reach import reach_of
 
 ALIKENESS_POWER = 6
 """Of the cosine of two nodes, which makes one less urgent once the other is chosen: the higher, the
@@ -35,7 +38,9 @@ class Reasons(NamedTuple):
     """That the node is one to hold labels at all, and the level that all nodes have in common."""
 
     by_support: Float64[np.ndarray, "support block"]
-    """What each example adds, by block of the node: a mixed one against all mixed ones of it."""
+    """What each example adds, by block of the node: a mixed one against all mixed ones of it. The
+    last column is of walks: what all examples of a sign add, by how often each is visited.
+    """
 
 
 def explain(
@@ -69,6 +74,8 @@ def explain(
         )
         bias = float(head.log_bias.exp() * alpha.sum())
         own = float(before[0, size] - adapted.shift[0] + adapted.level)
+        by_reach = head.by_reach().numpy()
+    by_walk = _shares_of_reach(model, node, (positives, negatives), by_reach)
     calibration = expert.calibration
     shape = len(positives), len(negatives)
     slope = calibration.slope(*shape)
@@ -77,13 +84,32 @@ def explain(
     return Reasons(
         prior=float(logit(share)),
         any_label=slope * (own + bias) + level,
-        by_support=slope * by_block.numpy().astype(np.float64),
+        by_support=slope * np.column_stack((by_block.numpy().astype(np.float64), by_walk)),
     )
 
 
+def _shares_of_reach(
+    model: EvidenceModel,
+    node: int,
+    signs: Sequence[Int64[np.ndarray, " _"]],
+    by_reach: Float32[np.ndarray, " sign"],
+) -> Float64[np.ndarray, " support"]:
+    """What walks add to the score: of each sign as a whole, shared out by visits."""
+    # Walks to the node are as frequent as walks from it, so one walk has those of all supports.
+    visits = model.description.reach.everywhere([np.array([node])])[:, 0].astype(np.float64)
+    found = []
+    for supports, weight in zip(signs, by_reach, strict=True):
+        of_each = visits[supports]
+        total = float(of_each.sum())
+        mean = np.array([total / max(len(supports), 1)], dtype=np.float32)
+        reached = float(weight * reach_of(mean)[0])
+        found.append(of_each * (reached / total if total > 0 else 0.0))
+    return np.concatenate(found)
+
+
 def block_names(model: EvidenceModel, node: int) -> list[str]:
-    """The names of the blocks by which a node's reasons are told."""
-    return [block.name for block in _expert_of(model, node).encoding.blocks]
+    """The names of the columns by which a node's reasons are told."""
+    return [*(block.name for block in _expert_of(model, node).encoding.blocks), "walks"]
 
 
 def relate(

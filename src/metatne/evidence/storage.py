@@ -20,6 +20,8 @@ from metatne.evidence.description import (
 )
 from metatne.evidence.head import NOTHING, Encoding, EvidenceHead
 from metatne.evidence.model import EvidenceModel
+from metatne.evidence.reach import Reach
+from metatne.graph.walk import Adjacency
 
 Tensors = dict[str, Tensor]
 HALF = ("place", "around", "expected", "by_place")
@@ -39,6 +41,10 @@ def to_tensors(model: EvidenceModel) -> Tensors:
         f"description.{name}": torch.from_numpy(getattr(description, name))
         for name in (*SINGLE, "columns", "states")
     }
+    tensors |= {
+        f"edges.{name}": torch.from_numpy(np.array(array))  # one that is mapped cannot be a tensor
+        for name, array in description.reach.adjacency._asdict().items()
+    }
     tensors["description.is_known_by_holding"] = torch.tensor(description.is_known_by_holding)
     tensors["typical_share"] = torch.tensor(model.typical_share, dtype=torch.float64)
     experts = {"unannotated": model.unannotated}
@@ -56,6 +62,7 @@ def from_tensors(tensors: Tensors, label_names: Sequence[str]) -> EvidenceModel:
         **{name: _numpy(tensors[f"description.{name}"].float()) for name in HALF + SINGLE},
         **{name: _numpy(tensors[f"description.{name}"]) for name in ("columns", "states")},
         is_known_by_holding=bool(tensors.get("description.is_known_by_holding", False)),
+        reach=Reach(_to_adjacency(_part(tensors, "edges"))),
     )
     _check_sizes(description)
     if len(label_names) != description.states.shape[1]:
@@ -74,6 +81,24 @@ def from_tensors(tensors: Tensors, label_names: Sequence[str]) -> EvidenceModel:
     )
 
 
+def _to_adjacency(tensors: Tensors) -> Adjacency:
+    """Edges that lead to nodes; what leads elsewhere would be read from other memory."""
+    # Copied: what is mapped lies at any address, and loops are compiled for arrays that do not.
+    indptr, indices, weights = (
+        np.array(_numpy(tensors[name])) for name in ("indptr", "indices", "weights")
+    )
+    num_nodes = len(indptr) - 1
+    if indptr.dtype != np.int64 or indices.dtype.kind != "i" or weights.dtype != np.float32:
+        raise ValueError("edges: expected whole numbers, and weights of single precision")
+    if num_nodes < 0 or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
+        raise ValueError("edges: their bounds are out of order")
+    if len(indices) and not 0 <= indices.min() <= indices.max() < num_nodes:
+        raise ValueError(f"edges: expected nodes below {num_nodes}, found {indices.max()}")
+    if len(weights) not in (0, len(indices)) or not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError("edges: expected a weight above 0 for each, or none")
+    return Adjacency(indptr, indices, weights)
+
+
 def _check_sizes(description: Description) -> None:
     """Refuse tables that do not belong together, or have what is no number."""
     nodes, columns = len(description.place), len(description.columns)
@@ -88,6 +113,8 @@ def _check_sizes(description: Description) -> None:
         "share": (columns,),
         "rarity": (columns,),
     }
+    if description.reach.adjacency.num_nodes != nodes:
+        raise ValueError(f"edges: expected {nodes} nodes, found others")
     for name, shape in expected.items():
         table = getattr(description, name)
         if table.shape != shape:
@@ -153,6 +180,7 @@ def _check_head(encoding: Encoding, weights: Tensors) -> None:
         "mixing": len(encoding.mixed),
         "by_trait": len(encoding.traits),
         "by_column": sum(len(encoding.means[block]) for block in encoding.of_prior),
+        "log_reach": 2,
     }
     for name, size in expected.items():
         if len(weights[name]) != size:
@@ -160,7 +188,7 @@ def _check_head(encoding: Encoding, weights: Tensors) -> None:
 
 
 def _as_today(tensors: Tensors) -> Tensors:
-    """A model of before some blocks, or their mixture, were there: these count for nothing.
+    """A model of before some blocks, their mixture, or walks were there: these count for nothing.
 
     One of before blocks were mixed scores as it did but where an example is not annotated, whose
     own labels now say nothing.
@@ -180,6 +208,14 @@ def _as_today(tensors: Tensors) -> Tensors:
             mixing = tensors[f"{name}.head.mixing"]
             tensors = _with_silent_block(tensors, name, width=nothing.shape[1])
             tensors = tensors | {f"{name}.head.mixing": torch.cat((mixing, mixing.new_zeros(1)))}
+    if "edges.indptr" not in tensors:
+        num_nodes = len(tensors["description.place"])
+        tensors = tensors | {
+            "edges.indptr": torch.zeros(num_nodes + 1, dtype=torch.int64),
+            "edges.indices": torch.zeros(0, dtype=torch.int32),
+            "edges.weights": torch.zeros(0),
+            **{f"{name}.head.log_reach": torch.full((2,), NOTHING) for name in experts},
+        }
     return tensors
 
 

@@ -8,13 +8,14 @@ rows, so it needs no copy of the adjacency, weighted or not: a stored graph is r
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from jaxtyping import Float32, Int64, Integer
 
 from metatne.compiled import compiled
+from metatne.graph.label_pairs import LabelPairs
 from metatne.graph.store import Graph
 from metatne.parallel import in_threads
 
@@ -31,12 +32,36 @@ Block = Float32[np.ndarray, "row column"]
 """A vector a column; a row for each node, then for each known label."""
 
 
+class Adjacency(NamedTuple):
+    """A graph's edges alone: what is left of it in a model."""
+
+    indptr: Int64[np.ndarray, " bounds"]
+    indices: Integer[np.ndarray, " entry"]
+    weights: Float32[np.ndarray, " weight"]
+    """Of the entries; empty where all weigh the same."""
+
+    @classmethod
+    def of(cls, graph: Graph) -> Self:
+        """The edges of this graph, where they lie."""
+        weights = np.empty(0, dtype=np.float32) if graph.weights is None else graph.weights
+        return cls(graph.indptr, graph.indices, weights)
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self.indptr) - 1
+
+
 class Walk:
     """P over nodes and known labels; `degrees` are D's, with their share of the mean."""
 
-    def __init__(self, graph: Graph, known_labels: Int64[np.ndarray, " label"]) -> None:
-        self.num_rows = graph.num_nodes + len(known_labels)
-        self._links = links = _links_of(graph, known_labels)
+    def __init__(self, adjacency: Adjacency, holds: LabelPairs | None = None) -> None:
+        """Over these nodes, and over the labels that they hold if they are to take part."""
+        if holds is None:
+            nothing = np.empty(0, dtype=np.int64)
+            holds = LabelPairs.of(nothing, nothing, 0, adjacency.num_nodes)
+        self.num_rows = adjacency.num_nodes + len(holds.counts)
+        self._links = links = _links_of(adjacency, holds)
         self._pieces = _even_pieces(links)
         self._inverse_degrees = np.ones(self.num_rows, dtype=np.float32)
         sums = np.zeros((self.num_rows, 1), dtype=np.float32)
@@ -85,24 +110,24 @@ class _Links(NamedTuple):
     label_weight: np.float32
 
 
-def _links_of(graph: Graph, known_labels: Int64[np.ndarray, " label"]) -> _Links:
-    holds = graph.labels.holds.select(known_labels)
+def _links_of(adjacency: Adjacency, holds: LabelPairs) -> _Links:
+    num_nodes, weights = adjacency.num_nodes, adjacency.weights
     held = sp.csc_array(
         (np.ones(len(holds), dtype=np.int8), holds.nodes, holds.indptr),
-        shape=(graph.num_nodes, len(known_labels)),
+        shape=(num_nodes, len(holds.counts)),
     ).tocsr()
-    weights = np.empty(0, dtype=np.float32) if graph.weights is None else graph.weights
-    weights.flags.writeable = False  # as a graph's are: one type of arrays to compile for
+    for array in adjacency:
+        array.flags.writeable = False  # as a graph's are: one type of arrays to compile for
     return _Links(
-        indptr=graph.indptr,
-        indices=graph.indices,
+        indptr=adjacency.indptr,
+        indices=adjacency.indices,
         weights=weights,
         unit=np.float32(1 / weights.mean(dtype=np.float64) if len(weights) else 1),
         held_indptr=held.indptr.astype(np.int64),
         held=held.indices.astype(np.int32),
         holders_indptr=holds.indptr,
         holders=holds.nodes,
-        label_weight=np.float32(LABEL_SHARE * len(graph.indices) / max(graph.num_nodes, 1)),
+        label_weight=np.float32(LABEL_SHARE * len(adjacency.indices) / max(num_nodes, 1)),
     )
 
 

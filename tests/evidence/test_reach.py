@@ -1,0 +1,90 @@
+"""Walks from examples are those of the matrix, written down, and say what they should."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from jaxtyping import Float64
+
+from graphs import hand_made
+from metatne.evidence.adaptation import SupportReach
+from metatne.evidence.reach import DAMPING, FLOOR, LEAST_TASKS, Reach, reach_of
+from metatne.graph.planted import planted_graph
+from metatne.graph.store import Graph
+from metatne.graph.walk import DEGREE_SHARE, Adjacency
+
+
+def visits_written_down(graph: Graph, num_steps: int) -> Float64[np.ndarray, "node node"]:
+    """What each single node pays to each other one."""
+    adjacency = graph.adjacency().toarray().astype(np.float64)
+    degrees = adjacency.sum(axis=1)
+    degrees += DEGREE_SHARE * degrees.mean()
+    step = adjacency / degrees[:, None]
+    powers = [np.linalg.matrix_power(DAMPING * step, k) for k in range(1, num_steps + 1)]
+    found: Float64[np.ndarray, "node node"] = (
+        (1 - DAMPING) * np.sum(powers, axis=0) / degrees * degrees.sum()
+    )
+    return found
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_visits(weighted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metatne.evidence.reach.MOST_COLUMNS", 2)  # so that there are two blocks
+    graph = planted_graph(150, num_labels=3, mean_degree=6, weighted=weighted, seed=1).graph
+    reach = Reach(Adjacency.of(graph))
+    expected = visits_written_down(graph, reach.num_steps)
+    np.testing.assert_allclose(expected, expected.T, rtol=1e-9)  # either way round
+    sets = [np.array([3, 8, 20]), np.array([5]), np.array([7, 9])]
+    of_sets = np.stack([expected[:, members].mean(axis=1) for members in sets], axis=1)
+    np.testing.assert_allclose(reach.everywhere(sets), of_sets, rtol=1e-4, atol=1e-6)
+    pairs, nodes = np.array([[3, 8], [5, 6], [7, 9]]), np.array([[0, 1], [2, 30], [40, 50]])
+    at = [
+        expected[np.ix_(some, pair)].mean(axis=1) for some, pair in zip(nodes, pairs, strict=True)
+    ]
+    np.testing.assert_allclose(reach.at(pairs, nodes), at, rtol=1e-4, atol=1e-6)
+
+
+def test_what_no_walk_arrives_at_is_not_reached() -> None:
+    graph = hand_made([(0, 1), (1, 2), (3, 4)])
+    visits = Reach(Adjacency.of(graph)).everywhere([np.array([0])])[:, 0]
+    assert visits[1] > visits[2] > 0
+    np.testing.assert_array_equal(reach_of(visits[3:]), [0, 0])
+    np.testing.assert_allclose(
+        reach_of(np.array([FLOOR], dtype=np.float32)), np.log(2) / 2, rtol=1e-6
+    )
+
+
+def test_a_graph_without_edges_has_no_walks() -> None:
+    nothing = np.empty(0, dtype=np.int32)
+    empty = Adjacency(np.zeros(6, dtype=np.int64), nothing, nothing.astype(np.float32))
+    assert not Reach(empty).everywhere([np.array([0]), np.array([1, 2])]).any()
+
+
+def test_walks_are_as_long_as_the_graph_is_wide() -> None:
+    dense = planted_graph(400, num_labels=3, mean_degree=30, seed=1).graph
+    sparse = planted_graph(400, num_labels=3, mean_degree=3, seed=1).graph
+    steps = [Reach(Adjacency.of(graph)).num_steps for graph in (dense, sparse)]
+    assert 2 <= steps[0] < steps[1] <= 10
+
+
+def test_pools_are_smaller_where_walks_are_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = planted_graph(400, num_labels=3, mean_degree=8, seed=1).graph
+    reach = Reach(Adjacency.of(graph))
+    assert reach.num_affordable > 100_000
+    monkeypatch.setattr("metatne.evidence.reach.AFFORDED", 10)
+    assert reach.num_affordable == LEAST_TASKS
+
+
+def test_every_way_is_as_if_the_others_were_not_there() -> None:
+    """Without error one way; with it all supports, then all but each."""
+    graph = planted_graph(150, num_labels=3, mean_degree=6, seed=2).graph
+    reach = Reach(Adjacency.of(graph))
+    positives, sets = np.array([9, 3, 20]), [np.array([30, 31]), np.array([40, 50])]
+    nodes = np.array([1, 2, 60, 70])
+    of_positives, of_negatives = SupportReach(reach, positives, sets, with_error=True)(nodes)
+    ways = [[3, 9, 20], [9, 20], [3, 20], [3, 9], [3, 9, 20], [3, 9, 20]]
+    expected = reach.everywhere([np.array(way) for way in ways])[nodes]
+    np.testing.assert_allclose(of_positives, reach_of(expected), rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(of_negatives, reach_of(reach.everywhere(sets))[nodes], rtol=1e-5)
+    alone, _ = SupportReach(reach, positives, sets, with_error=False)(nodes)
+    np.testing.assert_allclose(alone, of_positives[:, :1], rtol=1e-5)
