@@ -55,7 +55,7 @@ class Reach:
 
     @cached_property
     def num_steps(self) -> int:
-        """Steps after which walks can be nearly everywhere; fewer where nodes have many neighbours."""
+        """Steps after which walks can be nearly everywhere: fewer in a dense graph."""
         num_nodes, num_entries = self.adjacency.num_nodes, len(self.adjacency.indices)
         mean_degree = max(num_entries / max(num_nodes, 1), 1.5)
         wanted = math.ceil(math.log(max(num_nodes, 2)) / math.log(mean_degree))
