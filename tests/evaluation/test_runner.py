@@ -23,6 +23,7 @@ from metatne.evaluation.runner import (
     evaluate,
     local_engine,
 )
+from metatne.evidence.head import VERSION
 from metatne.graph.store import Graph
 from metatne.parallel import num_threads
 
@@ -74,6 +75,7 @@ def test_rows_say_what_was_run(saved_graph: str, trials_run: list[int], tmp_path
         "trial": 2,
         "config_hash": "-",
         "settings": {},
+        "version": VERSION,
         "auc": 0.52,
         "f1": 0.4,
         "recall": 0.3,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from metatne.evidence.head import VERSION
 from metatne.experiments.beyond import labelling as labelling_study
 from metatne.experiments.beyond import shots as shots_study
 from metatne.experiments.beyond.catalogue import STUDIES, results_file, run_study
@@ -115,3 +116,13 @@ def test_what_is_taken_for_lacks_is_held_against_the_same_left_unknown(tmp_path:
     page = write_beyond([row], tmp_path, tmp_path).splitlines()
     differences = [line.split("|")[-3].strip() for line in page if "| 0.1 | 1 |" in line]
     assert differences == ["", "-0.1000", "", "-0.3000"]
+
+
+@pytest.mark.parametrize("version", [None, VERSION - 1, VERSION])
+def test_curves_of_an_earlier_head_say_so(tmp_path: Path, version: int | None) -> None:
+    cases = [{"series": "whole", "at": None, "auc": 0.7}]
+    row = {"study": "parts", "dataset": "mine", "trial": 1, "config_hash": "c", "cases": cases}
+    if version is not None:  # which lines of before do not have
+        row["head_version"] = version
+    page = write_beyond([row], tmp_path, tmp_path)
+    assert ("earlier head" in page) == (version != VERSION)

@@ -8,6 +8,7 @@ from typing import Any
 
 from scipy import stats
 
+from metatne.evidence.head import VERSION
 from metatne.experiments.plots import draw_plots
 from metatne.experiments.report import p_values, write_report
 
@@ -25,6 +26,7 @@ def row(method: str, trial: int, auc: float, **changes: Any) -> dict[str, Any]:
         "tasks": 1000,
         "trial": trial,
         "config_hash": f"of {method}",
+        "version": VERSION,
         "auc": auc,
         "f1": 0.5,
         "recall": 0.6,
@@ -58,6 +60,26 @@ def test_a_table_has_means_and_the_papers_numbers() -> None:
     assert page.index("| LP |") < page.index("| MetaTNE (default) |")
 
 
+def test_a_summary_holds_the_default_against_the_paper_and_the_best_other() -> None:
+    degree = [row("degree", trial, 0.5) for trial in range(1, 9)]
+    page = write_report({"overall": [*MANY, *MANY_LP, *degree]})
+    assert page.index("## At a glance") < page.index("### ppi, 10/20")
+    cells = line_of(page, "ppi, 10/20")
+    gaps = [0.1 - trial / 100 for trial in range(2, 8)]
+    theirs = statistics.mean(0.6 + trial / 50 for trial in range(2, 8))
+    lead = statistics.mean(gaps)
+    assert cells[1:4] == ["7", "0.7400 / 0.5000 / 0.6000", "0.6865 / 0.5188 / 0.5621"]
+    assert cells[4:] == ["LP (6)", f"{theirs:.4f}", f"{lead:+.4f}", p_values(gaps)[0]]
+
+
+def test_trials_of_an_earlier_head_are_told_apart() -> None:
+    before = [row("metatne", trial, 0.6, version=VERSION - 1, config_hash="-") for trial in (1, 2)]
+    page = write_report({"overall": [*OURS, *before]})
+    assert line_of(page, "MetaTNE (default)")[1] == "4"
+    assert line_of(page, "MetaTNE (default), earlier head")[1] == "2"
+    assert "## At a glance" not in write_report({"overall": before})
+
+
 def test_methods_compare_on_the_trials_that_both_have() -> None:
     few = write_report({"overall": [*OURS, *LP]})
     gaps = [0.72 - 0.64, 0.73 - 0.66, 0.74 - 0.68]
@@ -77,7 +99,9 @@ def test_other_protocols_and_query_sets_are_tables_of_their_own() -> None:
     page = write_report({"overall": rows, "queries": [row("metatne", 1, 0.6, query_negatives=50)]})
     assert "### ppi, 10/20, protocol unlabelled-queries" in page
     assert "### ppi, 10/20, queries 10/50" in page
-    alone = page[page.index("protocol unlabelled-queries") : page.index("## How the number")]
+    alone = page[
+        page.index("### ppi, 10/20, protocol unlabelled-queries") : page.index("## How the number")
+    ]
     assert "0.6865" not in alone  # the paper has no such cell
 
 

@@ -20,7 +20,7 @@ from typing import Any, Protocol, runtime_checkable
 from metatne.config import hash_settings, used_settings
 from metatne.device import one_thread
 from metatne.errors import MAX_SHOWN, InputError, MetaTNEError, RunError
-from metatne.evaluation.methods import check_method
+from metatne.evaluation.methods import Method, check_method
 from metatne.evaluation.protocol import (
     LastFit,
     TrialResult,
@@ -239,6 +239,7 @@ def _row_key(trial: Trial) -> Row:
         "config_hash": config_hash(graph, settings, trial.number),
         # Told for readers of the line; what names it is the hash.
         "settings": dict(settings.settings),
+        "version": version_of(new_trial_method(settings, graph.name, trial.number)),
     }
 
 
@@ -249,11 +250,19 @@ def config_hash(graph: Graph, settings: TrialSettings, trial: int) -> str:
     method = new_trial_method(settings, graph.name, trial)
     params = method.get_params()
     text = f"{hash_settings(used_settings(params))}/{settings.draws_label_zero}/{graph.fingerprint}"
+    version = version_of(method)
     if params.get("head") == "evidence":
-        text += f"/head {VERSION}"
-    elif (version := getattr(method, "version", 1)) > 1:  # a baseline that was changed
+        text += f"/head {version}"
+    elif version > 1:  # a baseline that was changed
         text += f"/version {version}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def version_of(method: Method) -> int:
+    """Of what a method does with its settings; another one makes other trials."""
+    if method.get_params().get("head") == "evidence":
+        return VERSION
+    return int(getattr(method, "version", 1))
 
 
 def _prepare_worker(threads: int) -> None:

@@ -43,6 +43,15 @@ def reach_of(visits: Float32[np.ndarray, "*any"]) -> Float32[np.ndarray, "*any"]
     return np.asarray(0.5 * np.log1p(np.maximum(visits, 0) / FLOOR), dtype=np.float32)
 
 
+def walking_floats(num_nodes: int) -> int:
+    """Numbers of a block of sets that walk together."""
+    return num_nodes * _num_columns(num_nodes)
+
+
+def _num_columns(num_nodes: int) -> int:
+    return min(max(BLOCK_FLOATS // max(num_nodes, 1), LEAST_COLUMNS), MOST_COLUMNS)
+
+
 class Reach:
     """Walks over the edges of one graph."""
 
@@ -87,7 +96,7 @@ class Reach:
     def _blocks(self, sets: Sets) -> Iterator[tuple[slice, Float32[np.ndarray, "node some"]]]:
         """Parts of the sets, each with what one more step adds to their visits."""
         num_nodes = self.adjacency.num_nodes
-        size = min(max(BLOCK_FLOATS // max(num_nodes, 1), LEAST_COLUMNS), MOST_COLUMNS)
+        size = _num_columns(num_nodes)
         # P D^-1 is symmetric, so walks to the sets are as frequent as walks from them.
         start = (1 - DAMPING) * self._walk.degrees.sum() / self._walk.degrees
         for first in range(0, len(sets), size):

@@ -12,6 +12,7 @@ from scipy import stats
 from metatne.evaluation.methods import METHODS, VARIANTS, check_method
 from metatne.evaluation.paper import paper_ablation, paper_result
 from metatne.evaluation.protocol import PAPER
+from metatne.evidence.head import VERSION
 from metatne.experiments.studies import PAPER_DATASETS, STUDIES, Study
 from metatne.graph.datasets import DATASETS
 from metatne.sampling.tasks import TaskShape
@@ -21,6 +22,9 @@ NUM_TASKS = 1_000
 
 METRICS = {"auc": "AUC", "f1": "F1", "recall": "recall", "average_precision": "AP"}
 OURS = "metatne"
+
+SUMMARISED, SHOWN = ("overall", "fewer"), ("auc", "f1", "recall")
+"""Studies and metrics of the summary."""
 
 FEWEST_TO_TEST = 6
 """Trials: of fewer, Wilcoxon's test cannot reach 5 %."""
@@ -95,6 +99,9 @@ def write_report(rows_by_study: dict[str, list[Row]]) -> str:
         "one. *No known label* scores by that alone. Every method, V1 to V5 of the ablation too, "
         "is described in [docs/methods.md](docs/methods.md).\n",
     ]
+    if summary := list(_summary(rows_by_study)):
+        parts.append("## At a glance\n")
+        parts.append("\n".join(summary) + "\n")
     for name, study in STUDIES.items():
         if rows := rows_by_study.get(name):
             parts.append(f"## {study.title} ({study.shows})\n")
@@ -106,6 +113,70 @@ def write_report(rows_by_study: dict[str, list[Row]]) -> str:
         parts.append("## Methods of the paper without a trial here\n")
         parts.append("\n".join(missing) + "\n")
     return "\n".join(parts)
+
+
+def _summary(rows_by_study: dict[str, list[Row]]) -> Iterator[str]:
+    """A line for each cell of the tables of novel labels: ours, the paper's, and the best other.
+
+    Of ours the preset `default`, and of the others the method with the highest AUC on the trials
+    that both have.
+    """
+    cells: dict[Cell, list[Row]] = {}
+    for name in SUMMARISED:
+        for row in rows_by_study.get(name, []):
+            cells.setdefault(Cell.of(row), []).append(row)
+    lines = []
+    for cell, rows in cells.items():
+        groups = list(_by_method(rows))
+        ours = [
+            row
+            for row in rows
+            if (row["method"], row["preset"]) == (OURS, "default") and not is_of_earlier_head(row)
+        ]
+        if not ours or len({row["config_hash"] for row in ours}) > 1:
+            continue
+        means = [statistics.mean(row[metric] for row in ours) for metric in SHOWN]
+        paper = _paper(cell, OURS)
+        others = [(name, trials) for method, name, trials in groups if method != OURS]
+        lines.append(
+            [
+                cell.title(with_queries=False),
+                str(len(ours)),
+                _joined(means),
+                _joined([paper[metric] for metric in SHOWN]) if paper else "",
+                *_best_other(ours, others),
+            ]
+        )
+    if not lines:
+        return
+    names = ", ".join(METRICS[metric] for metric in SHOWN)
+    yield f"MetaTNE's preset `default`, {names}; *lead* is in AUC, on the trials that both have.\n"
+    yield "| | trials | default | MetaTNE in the paper | best other method | its AUC | lead | p |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for line in lines:
+        yield f"| {' | '.join(line)} |"
+
+
+def _joined(values: Sequence[float]) -> str:
+    return " / ".join(f"{value:.4f}" for value in values)
+
+
+def _best_other(
+    ours: Sequence[Row], others: Sequence[tuple[str, list[Row]]]
+) -> tuple[str, str, str, str]:
+    """Name, AUC, our lead and its p (paired t) of the best of them on the trials of ours."""
+    by_trial = {row["trial"]: row["auc"] for row in ours}
+    found = []
+    for name, trials in others:
+        shared = [row for row in trials if row["trial"] in by_trial]
+        if shared:
+            gaps = [by_trial[row["trial"]] - row["auc"] for row in shared]
+            theirs = statistics.mean(row["auc"] for row in shared)
+            found.append((statistics.mean(gaps), name, theirs, gaps))
+    if not found:
+        return "", "", "", ""
+    lead, name, theirs, gaps = min(found)
+    return f"{name} ({len(gaps)})", f"{theirs:.4f}", f"{lead:+.4f}", p_values(gaps)[0]
 
 
 def _missing(rows_by_study: dict[str, list[Row]]) -> Iterator[str]:
@@ -200,6 +271,11 @@ def _kept_starts(rows: Sequence[Row]) -> Iterator[str]:
             )
 
 
+def is_of_earlier_head(row: Row) -> bool:
+    """Whether a trial of the head `evidence` was run with one that is no longer what is shipped."""
+    return (row["method"], row["preset"]) == (OURS, "default") and row.get("version") != VERSION
+
+
 def _by_method(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[Row]]]:
     """Method, its name in a table, and its trials, in the paper's order."""
     known = METHODS | VARIANTS
@@ -212,7 +288,13 @@ def _by_method(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[Row]]]:
         method, preset, config_hash = key
         entry = known[method]
         name = f"{entry.title} ({preset})" if entry.has_presets else entry.title
-        same = sum(k[:2] == key[:2] for k in groups)
+        if is_of_earlier_head(groups[key][0]):
+            name += ", earlier head"
+        same = sum(
+            k[:2] == key[:2]
+            and is_of_earlier_head(groups[k][0]) == is_of_earlier_head(groups[key][0])
+            for k in groups
+        )
         if same > 1:  # the same method with other settings
             name += f" {config_hash[:6]}"
         yield method, name, sorted(groups[key], key=lambda row: row["trial"])

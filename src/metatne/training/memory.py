@@ -18,6 +18,7 @@ from metatne.evidence.description import (
 )
 from metatne.evidence.head import block_pairs
 from metatne.evidence.lessons import num_folds
+from metatne.evidence.reach import walking_floats
 from metatne.free_memory import available_memory, format_bytes
 from metatne.graph.store import Graph
 from metatne.parallel import num_threads
@@ -33,7 +34,7 @@ _MOMENTS = 2
 """Vectors that a row optimiser holds of each row that ever had a gradient."""
 
 _BLOCKS = 2
-"""Blocks of vectors that the spectral start holds at once, with no other table beside them."""
+"""Blocks of vectors that a spectral start, or walks from examples, hold at once."""
 
 _NODE_BYTES = 120
 """Beside the tables: bounds, degrees, tables to draw from, where a row's moments are."""
@@ -102,7 +103,8 @@ def evidence_bytes(size: GraphSize, config: Config) -> int:
     num_pairs = len(block_pairs(len(blocks), mixed_places(blocks)))
     of_node = supports * num_pairs + STRUCTURE_DIM + columns
     tasks = 2 * config.head_tasks * 2 * supports * of_node * _FLOAT
-    return graph + _NODE_BYTES * size.num_nodes + max(start, place + tables + tasks)
+    walks = _BLOCKS * _FLOAT * walking_floats(size.num_nodes)
+    return graph + _NODE_BYTES * size.num_nodes + max(start, place + tables + tasks + walks)
 
 
 def _moment_bytes(size: GraphSize, config: Config) -> int:

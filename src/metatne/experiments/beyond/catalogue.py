@@ -99,7 +99,8 @@ def run_study(
         key = (name, Path(reference).name, number, config_hash)
         if key not in done:
             trial = Trial(reference, number, data_dir, settings)
-            row = dict(zip(KEY, key, strict=True)) | {"cases": list(STUDIES[name].run(trial))}
+            row = dict(zip(KEY, key, strict=True)) | {"head_version": VERSION}
+            row["cases"] = list(STUDIES[name].run(trial))
             results.append(row)
             done[key] = row
         yield done[key]

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from metatne.evidence.head import VERSION
 from metatne.experiments.beyond.catalogue import STUDIES, BeyondStudy, Row
 from metatne.experiments.plots import draw_curves
 from metatne.experiments.report import FEWEST_TO_TEST, METRICS, p_values
@@ -30,8 +31,11 @@ def write_beyond(rows: Sequence[Row], plots: Path, beside: Path) -> str:
             )
         parts.append(f"## Beyond the paper: {study.title}\n\n`metatne beyond {name}`\n")
         for dataset in dict.fromkeys(row["dataset"] for row in of_study):
-            values = _values([row for row in of_study if row["dataset"] == dataset])
+            trials = [row for row in of_study if row["dataset"] == dataset]
+            values = _values(trials)
             parts.append(f"### {dataset}\n")
+            if any(row.get("head_version") != VERSION for row in trials):
+                parts.append("Run with an earlier head than the one that is shipped.\n")
             parts.append("\n".join(_table(study, values)) + "\n")
             if study.along is not None and len({at for _, at in values}) > 1:
                 path = plots / f"beyond-{name}-{dataset}.svg"
