@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from jaxtyping import Float64
+from jaxtyping import Float32, Float64, Int64
 
 from graphs import hand_made
+from metatne.config import Config
 from metatne.evidence.adaptation import SupportReach
-from metatne.evidence.reach import DAMPING, FLOOR, LEAST_TASKS, Reach, reach_of
+from metatne.evidence.fitting import fit_evidence
+from metatne.evidence.reach import DAMPING, FLOOR, USUAL_TASKS, Reach, reach_of
 from metatne.graph.planted import planted_graph
 from metatne.graph.store import Graph
 from metatne.graph.walk import DEGREE_SHARE, Adjacency
+from planted import SETTINGS, SPLIT
 
 
 def visits_written_down(graph: Graph, num_steps: int) -> Float64[np.ndarray, "node node"]:
@@ -55,9 +58,9 @@ def test_what_no_walk_arrives_at_is_not_reached() -> None:
 
 
 def test_a_graph_without_edges_has_no_walks() -> None:
-    nothing = np.empty(0, dtype=np.int32)
-    empty = Adjacency(np.zeros(6, dtype=np.int64), nothing, nothing.astype(np.float32))
-    assert not Reach(empty).everywhere([np.array([0]), np.array([1, 2])]).any()
+    nowhere = Reach.nowhere(5)
+    assert nowhere.everywhere([np.array([0]), np.array([1, 2])]).shape == (5, 2)
+    assert not nowhere.everywhere([np.array([0]), np.array([1, 2])]).any()
 
 
 def test_walks_are_as_long_as_the_graph_is_wide() -> None:
@@ -67,12 +70,49 @@ def test_walks_are_as_long_as_the_graph_is_wide() -> None:
     assert 2 <= steps[0] < steps[1] <= 10
 
 
-def test_pools_are_smaller_where_walks_are_dear(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = planted_graph(400, num_labels=3, mean_degree=8, seed=1).graph
-    reach = Reach(Adjacency.of(graph))
-    assert reach.num_affordable > 100_000
-    monkeypatch.setattr("metatne.evidence.reach.AFFORDED", 10)
-    assert reach.num_affordable == LEAST_TASKS
+def test_tasks_are_fewer_where_walks_are_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And where too few could be had, there are no walks, as if there were no edges."""
+    adjacency = Adjacency.of(planted_graph(400, num_labels=3, mean_degree=8, seed=1).graph)
+    reach = Reach.affordable(adjacency)
+    assert reach.share_of_tasks == 1
+    of_all = 2 * USUAL_TASKS * reach.num_steps * len(adjacency.indices)
+    monkeypatch.setattr("metatne.evidence.reach.AFFORDED", of_all / 4)
+    assert Reach.affordable(adjacency).share_of_tasks == pytest.approx(0.25)
+    monkeypatch.setattr("metatne.evidence.reach.AFFORDED", of_all / 40)
+    assert not len(Reach.affordable(adjacency).adjacency.indices)
+
+
+def test_a_training_walks_for_the_tasks_that_it_can_afford(
+    twenty_labels: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walked: list[int] = []
+    at = Reach.at
+
+    def counted(
+        self: Reach, sets: Int64[np.ndarray, "set member"], nodes: Int64[np.ndarray, "set node"]
+    ) -> Float32[np.ndarray, "set node"]:
+        walked.append(len(sets))
+        return at(self, sets, nodes)
+
+    monkeypatch.setattr(Reach, "at", counted)
+    config = Config(**SETTINGS | {"head_steps": 2, "head_tasks": 40})
+    fit_evidence(twenty_labels, SPLIT, config)
+    usual, walked[:] = sum(walked), []
+    reach = Reach(Adjacency.of(twenty_labels))
+    of_all = 2 * USUAL_TASKS * reach.num_steps * len(reach.adjacency.indices)
+    monkeypatch.setattr("metatne.evidence.reach.AFFORDED", of_all / 4)
+    fit_evidence(twenty_labels, SPLIT, config)
+    assert usual / 5 < sum(walked) < usual / 3
+
+
+def test_a_step_can_end_the_walks() -> None:
+    reach = Reach(Adjacency.of(hand_made([(0, 1), (1, 2)])))
+
+    def stop() -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        reach.everywhere([np.array([0])], stop)
 
 
 def test_every_way_is_as_if_the_others_were_not_there() -> None:

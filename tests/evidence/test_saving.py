@@ -105,7 +105,7 @@ def test_models_of_before_can_be_updated(graph: Graph, model: EvidenceModel) -> 
 
 
 def test_models_of_before_walks_load(partly: EvidenceModel) -> None:
-    """With nothing from walks, which is how it was; once updated they know the edges."""
+    """With nothing from walks, which is how it was."""
     tensors = {name: tensor.clone() for name, tensor in to_tensors(partly).items()}
     for name in EXPERTS:
         tensors[f"{name}.head.log_reach"].fill_(NOTHING)
@@ -123,6 +123,8 @@ EDGES: dict[str, tuple[str, Callable[[torch.Tensor], torch.Tensor]]] = {
     "below 0": ("indices", lambda edges: edges - 1),
     "out of order": ("indptr", lambda bounds: bounds.flip(0)),
     "of fewer nodes": ("indptr", lambda bounds: torch.cat((bounds[:-2], bounds[-1:]))),
+    "in a table": ("indptr", lambda bounds: bounds[:, None]),
+    "of nearly no weight": ("weights", lambda weights: 1e-42 * weights),
     "of too few weights": ("weights", lambda weights: torch.ones(3)),
     "of whole weights": ("weights", lambda weights: weights.long()),
 }
@@ -132,6 +134,8 @@ EDGES: dict[str, tuple[str, Callable[[torch.Tensor], torch.Tensor]]] = {
 def test_edges_that_are_none_are_refused(model: EvidenceModel, wrong: str) -> None:
     tensors = to_tensors(model)
     name, spoil = EDGES[wrong]
+    if wrong == "of nearly no weight":
+        tensors["edges.weights"] = torch.ones(len(tensors["edges.indices"]))
     tensors[f"edges.{name}"] = spoil(tensors[f"edges.{name}"])
     with pytest.raises(ValueError, match="edges: "):
         from_tensors(tensors, model.label_names)

@@ -5,16 +5,12 @@ interface Props {
   title: string;
   onClose?: () => void; // without it, the dialogue has to be answered
   wide?: boolean;
-  /** Where the focus goes when it closes; without it, or with null, where it was before. */
-  focusAfter?: () => HTMLElement | null;
   children: ComponentChildren;
 }
 
 /** A modal dialogue: the browser's own, which keeps the focus inside and gives it back. */
-export function Dialog({ title, onClose, wide, focusAfter, children }: Props) {
+export function Dialog({ title, onClose, wide, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
-  const after = useRef(focusAfter);
-  after.current = focusAfter;
   const heading = useId();
   useEffect(() => {
     const dialog = element.current!;
@@ -22,8 +18,9 @@ export function Dialog({ title, onClose, wide, focusAfter, children }: Props) {
     dialog.showModal();
     return () => {
       dialog.close();
-      const next = after.current?.() ?? before;
-      if (next instanceof HTMLElement && next.isConnected) next.focus();
+      // This comes a moment after the dialogue has gone: whoever has the focus by then keeps it.
+      const isFree = document.activeElement === document.body || document.activeElement === null;
+      if (isFree && before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []);
   return (

@@ -1,4 +1,5 @@
-import { useRef, useState } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Id } from "../contract";
 import { MAX_NAME_LENGTH, MAX_NOTES_LENGTH } from "../contract";
 import { draft, edit, mark, model } from "../desk";
@@ -40,7 +41,17 @@ export function Marks() {
   );
 }
 
+/** A project that was just made wants a name: its field takes the focus as soon as it is there. */
+export const wantsName = signal(false);
+
 function Name() {
+  const field = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => {
+    if (!wantsName.peek()) return;
+    wantsName.value = false;
+    field.current!.focus();
+    field.current!.select();
+  }, []);
   const typing = useTyping(draft.value.name, (name) => {
     if (name.trim() !== "") edit({ name: name.trim() });
   });
@@ -49,7 +60,14 @@ function Name() {
       <label class="field-label" for="label-name">
         Label
       </label>
-      <input id="label-name" class="title" maxLength={MAX_NAME_LENGTH} spellcheck={false} {...typing} />
+      <input
+        id="label-name"
+        ref={field}
+        class="title"
+        maxLength={MAX_NAME_LENGTH}
+        spellcheck={false}
+        {...typing}
+      />
     </div>
   );
 }

@@ -1,5 +1,5 @@
-import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { batch, signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
 import { ask, askFile } from "../api";
 import type { Projects as All, Project, ProjectSummary } from "../contract";
 import { MAX_NAME_LENGTH } from "../contract";
@@ -12,6 +12,7 @@ import { Dialog } from "./dialog";
 import { save } from "./export";
 import { History } from "./history";
 import { Import } from "./import";
+import { wantsName } from "./marks";
 import { Empty, Failed, Waiting } from "./states";
 
 export const projectsOpen = signal(false);
@@ -26,7 +27,6 @@ export function Projects() {
   const [most, setMost] = useState(STRETCH);
   const [list, setList] = useState<List | null>(null);
   const [history, setHistory] = useState<ProjectSummary | null>(null);
-  const isNew = useRef(false); // the open project was just made here
   const close = () => (projectsOpen.value = false);
 
   const load = () => {
@@ -45,9 +45,11 @@ export function Projects() {
     } catch (error) {
       return sayError(error); // what is open stays open, and keeps its name
     }
-    isNew.current = true;
-    open(next);
-    close();
+    batch(() => {
+      wantsName.value = true;
+      open(next);
+      close(); // in the same breath: behind an open dialogue nothing can have the focus
+    });
   };
   const show = (id: string) => openProject(id).then(close, sayError);
 
@@ -63,12 +65,7 @@ export function Projects() {
       </Dialog>
     );
   return (
-    <Dialog
-      title={showsDeleted ? "Deleted projects" : "Projects"}
-      onClose={close}
-      focusAfter={() => (isNew.current ? nameField() : null)}
-      wide
-    >
+    <Dialog title={showsDeleted ? "Deleted projects" : "Projects"} onClose={close} wide>
       <div class="project-tools">
         <button type="button" class="primary" onClick={() => void create()}>
           New project
@@ -139,13 +136,6 @@ function Purge({ number, onDone }: { number: number; onDone: () => void }) {
       Remove all of them for good…
     </button>
   );
-}
-
-/** A new label wants a name: what it has is there to be typed over. */
-function nameField(): HTMLElement | null {
-  const field = document.getElementById("label-name") as HTMLInputElement | null;
-  field?.select();
-  return field;
 }
 
 interface ItemProps {

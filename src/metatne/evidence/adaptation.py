@@ -4,7 +4,7 @@ what walks from the supports say.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -58,7 +58,8 @@ class Linear(NamedTuple):
 class SupportReach:
     """How well every node is reached from the supports, all of them and in each way without some.
 
-    Of negatives, which say less, the walks are those of all of a set in every way.
+    Of negatives the walks are those of all of a set in every way: the error is that of leaving
+    positives out, as far as walks go.
     """
 
     def __init__(
@@ -68,31 +69,29 @@ class SupportReach:
         negative_sets: Sequence[Int64[np.ndarray, " negative"]],
         *,
         with_error: bool,
+        on_step: Callable[[], None] = lambda: None,
     ) -> None:
-        size, num_negatives = len(positives), len(negative_sets[0])
-        ways = _ways(size + num_negatives, size, with_error=with_error)
         members = np.sort(positives)  # as `adapt` has them
-        parts = [members]
-        to_ways = np.zeros((1 + len(ways), len(ways)))
-        for number, way in enumerate(ways):
-            kept = way[way < size]
-            left_out = np.delete(members, kept)
-            # What a way leaves out is a column of its own, which is taken off that of all.
-            if len(left_out):
-                to_ways[len(parts), number] = -len(left_out) / len(kept)
-                parts.append(left_out)
-            to_ways[0, number] = size / len(kept)
-        self._visits = reach.everywhere([*parts, *negative_sets])
-        self._num_parts = len(parts)
-        self._to_ways = to_ways[: len(parts)].astype(np.float32)
+        num_supports = len(positives) + len(negative_sets[0])
+        is_kept = np.zeros((len(positives), 0), dtype=bool)
+        for way in _ways(num_supports, len(positives), with_error=with_error):
+            kept = np.isin(np.arange(len(positives)), way)
+            is_kept = np.column_stack((is_kept, kept))
+        # Positives that are always left out together walk together, and are added up by way.
+        together, part_of = np.unique(is_kept, axis=0, return_inverse=True)
+        parts = [members[part_of.ravel() == part] for part in range(len(together))]
+        sizes = np.array([len(part) for part in parts], dtype=np.float32)
+        of_ways = together * sizes[:, None]
+        self._to_ways = np.asarray(of_ways / of_ways.sum(axis=0), dtype=np.float32)
+        self._visits = reach.everywhere([*parts, *negative_sets], on_step)
 
     def __call__(
         self, nodes: Int64[np.ndarray, " node"]
     ) -> tuple[Float32[np.ndarray, "node way"], Float32[np.ndarray, "node set"]]:
         """Of these nodes, from the positives in every way and from each set of negatives."""
         visits = self._visits[nodes]
-        of_positives = visits[:, : self._num_parts] @ self._to_ways
-        return reach_of(of_positives), reach_of(visits[:, self._num_parts :])
+        num_parts = len(self._to_ways)
+        return reach_of(visits[:, :num_parts] @ self._to_ways), reach_of(visits[:, num_parts:])
 
 
 class AdaptedExpert:

@@ -289,7 +289,7 @@ def describe(
         share=share.astype(np.float32),
         rarity=rarity,
         is_known_by_holding=graph.labels.is_known_by_holding,
-        reach=reach or Reach(adjacency),
+        reach=reach or Reach.affordable(adjacency),
     )
 
 

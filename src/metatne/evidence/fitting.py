@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -26,6 +27,7 @@ from metatne.evidence.lessons import (
     unannotated_lesson,
 )
 from metatne.evidence.model import EvidenceModel, raw_scores
+from metatne.evidence.reach import Reach
 from metatne.graph.store import Graph
 from metatne.metrics import f1, roc_auc
 from metatne.sampling.splits import LabelSplit
@@ -68,7 +70,8 @@ def fit_evidence(
     """
     started = time.perf_counter()
     learning = _Learning(config, sampler, should_stop)
-    description = describe(graph, split.known, seed=config.seed)
+    reach = Reach.nowhere(graph.num_nodes) if "walks" in config.head_without else None
+    description = describe(graph, split.known, seed=config.seed, reach=reach)
     measured = None
     if is_for_use:
         measured = learning.measure(lesson_of_measure(graph, split, description, config))
@@ -114,7 +117,8 @@ class _Learning(NamedTuple):
         head, loss = self._learn(lesson.encoding, [lesson.training])
         expert = self._calibrated(lesson.encoding, head, [lesson.training])
         source = lesson.validation[0]
-        tasks = source.draw(task_shape(config), config.validation_tasks, config.seed, "measure")
+        count = _afforded(config.validation_tasks, source)
+        tasks = source.draw(task_shape(config), count, config.seed, "measure")
         scores = raw_scores(lesson.encoding, head, source.description, tasks)
         shape = config.positives, config.negatives
         prior = config.positives / (config.positives + config.negatives)
@@ -147,8 +151,7 @@ class _Learning(NamedTuple):
 
     def _episodes(self, encoding: Encoding, group: list[Source], number: int) -> Episodes:
         config = self.config
-        affordable = group[0].description.reach.num_affordable
-        count = -(-min(config.head_tasks, affordable) // len(group))
+        count = -(-_afforded(config.head_tasks, group[0]) // len(group))
         drawn = []
         for turn, source in enumerate(group):
             purpose = f"head {number} {turn}"
@@ -172,10 +175,8 @@ class _Learning(NamedTuple):
             scores, truth = [], []
             for group in groups:
                 sources = [source for source in group if source.has_tasks(asked)]
-                count = CALIBRATION_TASKS
-                if is_own:
-                    affordable = group[0].description.reach.num_affordable
-                    count = min(config.validation_tasks, affordable)
+                usual = config.validation_tasks if is_own else CALIBRATION_TASKS
+                count = _afforded(usual, group[0])
                 for turn, source in enumerate(sources):
                     purpose = f"calibrate {shape} {turn}"
                     some = -(-count // len(sources))
@@ -186,3 +187,8 @@ class _Learning(NamedTuple):
             if scores:
                 scored.append(Scored(*shape, np.concatenate(scores), np.concatenate(truth)))
         return Expert(encoding, head, calibrate(scored))
+
+
+def _afforded(num_tasks: int, source: Source) -> int:
+    """So many tasks, or fewer on a graph where walks from their examples would take too long."""
+    return math.ceil(num_tasks * source.description.reach.share_of_tasks)

@@ -6,7 +6,7 @@ on nodes whose labels were hidden from it, and looks at those of the supports al
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -91,9 +91,10 @@ class EvidenceModel:
         The sets of negatives are of one size. A piece of candidates depends on no other piece, so
         some of them, cut where pieces are cut, have the scores of the whole to the bit.
         """
+        progressing = Progressing(progress, len(candidates))
         is_annotated = self.description.is_annotated[candidates]
-        reach = SupportReach(
-            self.description.reach, positives, negative_sets, with_error=with_error
+        reach = self._reach_from(
+            positives, negative_sets, with_error, on_step=lambda: progressing.add(0)
         )
         adapted = [
             (
@@ -114,7 +115,6 @@ class EvidenceModel:
             )
             if places.any()
         ]
-        progressing = Progressing(progress, len(candidates))
 
         def score(piece: slice) -> Float64[np.ndarray, "3 set some"]:
             scores = np.empty((3, len(negative_sets), len(candidates[piece])))
@@ -128,6 +128,32 @@ class EvidenceModel:
         pieces = [slice(start, start + NODES_PER_PIECE) for start in starts]
         nothing = np.empty((3, len(negative_sets), 0))
         return NodeScores(*np.concatenate([nothing, *in_threads(score, pieces)], axis=2))
+
+    def _reach_from(
+        self,
+        positives: Int64[np.ndarray, " positive"],
+        negative_sets: Sequence[Int64[np.ndarray, " negative"]],
+        with_error: bool,
+        on_step: Callable[[], None],
+    ) -> SupportReach:
+        """Walks from these supports; those of the last question are kept, for its next shard."""
+        key = (*(some.tobytes() for some in (positives, *negative_sets)), with_error)
+        last = self._last_reach.get(key)
+        if last is None:
+            last = SupportReach(
+                self.description.reach,
+                positives,
+                negative_sets,
+                with_error=with_error,
+                on_step=on_step,
+            )
+            self._last_reach.clear()  # threads may ask at once: what two make twice is the same
+            self._last_reach[key] = last
+        return last
+
+    @cached_property
+    def _last_reach(self) -> dict[tuple[object, ...], SupportReach]:
+        return {}
 
     @cached_property
     def vectors_of_annotated(self) -> NodeVectors:

@@ -12,8 +12,9 @@ logarithm of the visits, and 0 where no walk arrives.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from jaxtyping import Float32, Int64
@@ -29,10 +30,15 @@ BLOCK_FLOATS = 8_000_000
 """Numbers of the sets that walk together, a column each: more of them do not fit a cache."""
 
 MOST_COLUMNS, LEAST_COLUMNS = 128, 8
-AFFORDED = 20_000_000_000
-"""Additions that the walks of one pool of tasks may take."""
 
-LEAST_TASKS = 100
+USUAL_TASKS = 8_000
+"""That a training walks for, about: to learn from them, and to read scores by them."""
+
+AFFORDED = 100_000_000_000
+"""Additions that all walks of a training may take: a minute or two of one core."""
+
+LEAST_SHARE = 0.125
+"""Of the usual tasks: of fewer too little is learned, and such a graph does without walks."""
 
 Sets = Sequence[Int64[np.ndarray, " _"]]
 """Of nodes, each of any size."""
@@ -53,10 +59,23 @@ def _num_columns(num_nodes: int) -> int:
 
 
 class Reach:
-    """Walks over the edges of one graph."""
+    """Walks over the edges of one graph; without edges, of which no walk arrives anywhere."""
 
     def __init__(self, adjacency: Adjacency) -> None:
         self.adjacency = adjacency
+
+    @classmethod
+    def affordable(cls, adjacency: Adjacency) -> Self:
+        """Over these edges, unless a training could not afford walks there."""
+        reach = cls(adjacency)
+        return reach if reach.share_of_tasks >= LEAST_SHARE else cls.nowhere(adjacency.num_nodes)
+
+    @classmethod
+    def nowhere(cls, num_nodes: int) -> Self:
+        """Over no edges."""
+        nothing = np.empty(0, dtype=np.int32)
+        bounds = np.zeros(num_nodes + 1, dtype=np.int64)
+        return cls(Adjacency(bounds, nothing, nothing.astype(np.float32)))
 
     @cached_property
     def _walk(self) -> Walk:
@@ -71,10 +90,10 @@ class Reach:
         return min(max(wanted, MIN_STEPS), MAX_STEPS)
 
     @property
-    def num_affordable(self) -> int:
-        """Tasks of a pool whose walks take seconds; each has two sets of examples."""
-        of_task = 2 * self.num_steps * max(len(self.adjacency.indices), 1)
-        return max(LEAST_TASKS, AFFORDED // of_task)
+    def share_of_tasks(self) -> float:
+        """How many of the usual tasks a training can walk for; each has two sets of examples."""
+        of_all = 2 * USUAL_TASKS * self.num_steps * len(self.adjacency.indices)
+        return min(1.0, AFFORDED / max(of_all, 1))
 
     def at(
         self, sets: Int64[np.ndarray, "set member"], nodes: Int64[np.ndarray, "set node"]
@@ -86,15 +105,20 @@ class Reach:
             visits[some] += block[nodes[some], columns]
         return visits
 
-    def everywhere(self, sets: Sets) -> Float32[np.ndarray, "node set"]:
-        """Visits that each set pays to every node."""
+    def everywhere(
+        self, sets: Sets, on_step: Callable[[], None] = lambda: None
+    ) -> Float32[np.ndarray, "node set"]:
+        """Visits that each set pays to every node; what `on_step` raises ends the walks."""
         visits = np.zeros((self.adjacency.num_nodes, len(sets)), dtype=np.float32)
         for some, block in self._blocks(sets):
             visits[:, some] += block
+            on_step()
         return visits
 
     def _blocks(self, sets: Sets) -> Iterator[tuple[slice, Float32[np.ndarray, "node some"]]]:
         """Parts of the sets, each with what one more step adds to their visits."""
+        if not len(self.adjacency.indices):
+            return
         num_nodes = self.adjacency.num_nodes
         size = _num_columns(num_nodes)
         # P D^-1 is symmetric, so walks to the sets are as frequent as walks from them.

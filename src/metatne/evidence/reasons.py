@@ -48,10 +48,14 @@ def explain(
     positives: Int64[np.ndarray, " positive"],
     negatives: Int64[np.ndarray, " negative"],
     node: int,
+    visits: Float32[np.ndarray, " node"],
     *,
     prior: float | None = None,
 ) -> Reasons:
-    """The parts of the log-odds that `MetaTNE.rank` gives the node for these examples."""
+    """The parts of the log-odds that `MetaTNE.rank` gives the node for these examples.
+
+    The `visits` are `visits_of` the node.
+    """
     supports = np.concatenate((positives, negatives))
     expert = _expert_of(model, node)
     encoded = expert.encoding(
@@ -75,7 +79,7 @@ def explain(
         bias = float(head.log_bias.exp() * alpha.sum())
         own = float(before[0, size] - adapted.shift[0] + adapted.level)
         by_reach = head.by_reach().numpy()
-    by_walk = _shares_of_reach(model, node, (positives, negatives), by_reach)
+    by_walk = _shares_of_reach(visits, (positives, negatives), by_reach)
     calibration = expert.calibration
     shape = len(positives), len(negatives)
     slope = calibration.slope(*shape)
@@ -88,18 +92,24 @@ def explain(
     )
 
 
+def visits_of(model: EvidenceModel, node: int) -> Float32[np.ndarray, " node"]:
+    """How often walks from each other node, as an example, are at this one."""
+    # Walks to a node are as frequent as walks from it: one walk has those of all examples.
+    visits: Float32[np.ndarray, " node"] = model.description.reach.everywhere([np.array([node])])[
+        :, 0
+    ]
+    return visits
+
+
 def _shares_of_reach(
-    model: EvidenceModel,
-    node: int,
+    visits: Float32[np.ndarray, " node"],
     signs: Sequence[Int64[np.ndarray, " _"]],
     by_reach: Float32[np.ndarray, " sign"],
 ) -> Float64[np.ndarray, " support"]:
     """What walks add to the score: of each sign as a whole, shared out by visits."""
-    # Walks to the node are as frequent as walks from it, so one walk has those of all supports.
-    visits = model.description.reach.everywhere([np.array([node])])[:, 0].astype(np.float64)
     found = []
     for supports, weight in zip(signs, by_reach, strict=True):
-        of_each = visits[supports]
+        of_each = visits[supports].astype(np.float64)
         total = float(of_each.sum())
         mean = np.array([total / max(len(supports), 1)], dtype=np.float32)
         reached = float(weight * reach_of(mean)[0])

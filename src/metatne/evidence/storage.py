@@ -41,10 +41,7 @@ def to_tensors(model: EvidenceModel) -> Tensors:
         f"description.{name}": torch.from_numpy(getattr(description, name))
         for name in (*SINGLE, "columns", "states")
     }
-    tensors |= {
-        f"edges.{name}": torch.from_numpy(np.array(array))  # one that is mapped cannot be a tensor
-        for name, array in description.reach.adjacency._asdict().items()
-    }
+    tensors |= _of_edges(description.reach)
     tensors["description.is_known_by_holding"] = torch.tensor(description.is_known_by_holding)
     tensors["typical_share"] = torch.tensor(model.typical_share, dtype=torch.float64)
     experts = {"unannotated": model.unannotated}
@@ -81,6 +78,13 @@ def from_tensors(tensors: Tensors, label_names: Sequence[str]) -> EvidenceModel:
     )
 
 
+def _of_edges(reach: Reach) -> Tensors:
+    return {
+        f"edges.{name}": torch.from_numpy(np.array(array))  # one that is mapped cannot be a tensor
+        for name, array in reach.adjacency._asdict().items()
+    }
+
+
 def _to_adjacency(tensors: Tensors) -> Adjacency:
     """Edges that lead to nodes; what leads elsewhere would be read from other memory."""
     # Copied: what is mapped lies at any address, and loops are compiled for arrays that do not.
@@ -88,13 +92,19 @@ def _to_adjacency(tensors: Tensors) -> Adjacency:
         np.array(_numpy(tensors[name])) for name in ("indptr", "indices", "weights")
     )
     num_nodes = len(indptr) - 1
+    if not indptr.ndim == indices.ndim == weights.ndim == 1:
+        raise ValueError("edges: expected lists, found tables")
     if indptr.dtype != np.int64 or indices.dtype.kind != "i" or weights.dtype != np.float32:
         raise ValueError("edges: expected whole numbers, and weights of single precision")
     if num_nodes < 0 or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
         raise ValueError("edges: their bounds are out of order")
     if len(indices) and not 0 <= indices.min() <= indices.max() < num_nodes:
         raise ValueError(f"edges: expected nodes below {num_nodes}, found {indices.max()}")
-    if len(weights) not in (0, len(indices)) or not (np.isfinite(weights) & (weights > 0)).all():
+    smallest = np.finfo(np.float32).tiny  # below it, dividing by one has no result
+    if (
+        len(weights) not in (0, len(indices))
+        or not (np.isfinite(weights) & (weights >= smallest)).all()
+    ):
         raise ValueError("edges: expected a weight above 0 for each, or none")
     return Adjacency(indptr, indices, weights)
 
@@ -114,7 +124,8 @@ def _check_sizes(description: Description) -> None:
         "rarity": (columns,),
     }
     if description.reach.adjacency.num_nodes != nodes:
-        raise ValueError(f"edges: expected {nodes} nodes, found others")
+        found = description.reach.adjacency.num_nodes
+        raise ValueError(f"edges: expected {nodes} nodes, found {found}")
     for name, shape in expected.items():
         table = getattr(description, name)
         if table.shape != shape:
@@ -209,13 +220,9 @@ def _as_today(tensors: Tensors) -> Tensors:
             tensors = _with_silent_block(tensors, name, width=nothing.shape[1])
             tensors = tensors | {f"{name}.head.mixing": torch.cat((mixing, mixing.new_zeros(1)))}
     if "edges.indptr" not in tensors:
-        num_nodes = len(tensors["description.place"])
-        tensors = tensors | {
-            "edges.indptr": torch.zeros(num_nodes + 1, dtype=torch.int64),
-            "edges.indices": torch.zeros(0, dtype=torch.int32),
-            "edges.weights": torch.zeros(0),
-            **{f"{name}.head.log_reach": torch.full((2,), NOTHING) for name in experts},
-        }
+        nowhere = Reach.nowhere(len(tensors["description.place"]))
+        tensors = tensors | _of_edges(nowhere)
+        tensors |= {f"{name}.head.log_reach": torch.full((2,), NOTHING) for name in experts}
     return tensors
 
 

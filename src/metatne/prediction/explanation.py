@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Int64
 
 from metatne.evidence.model import EvidenceModel
-from metatne.evidence.reasons import block_names, explain, relate, suggest
+from metatne.evidence.reasons import block_names, explain, relate, suggest, visits_of
 from metatne.graph.node_ids import NodeIds
 from metatne.prediction.ranking import score_candidates
 from metatne.prediction.support import Support
@@ -26,7 +26,8 @@ def explanation(
     Against several sets of weak negatives, the mean over those that the node is not in.
     """
     sets = [negatives for negatives in support.negative_sets if node not in negatives]
-    found = [explain(model, support.positives, some, node, prior=prior) for some in sets]
+    visits = visits_of(model, node)
+    found = [explain(model, support.positives, some, node, visits, prior=prior) for some in sets]
     any_label = float(np.mean([reasons.any_label for reasons in found]))
     rows: list[dict[str, Any]] = [
         {"reason": "prior", "node": None, "contribution": found[0].prior},
