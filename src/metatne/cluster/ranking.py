@@ -1,6 +1,6 @@
 """Ranking by shards of the candidates: Ray Data scores and sorts them, parts of the order come out.
 
-Every worker maps the saved model from a directory that all machines see. Shards are cut where
+Every worker loads the saved model from a directory that all machines see. Shards are cut where
 one process cuts its pieces, so the scores, and with them the ranking, are the same bit for bit.
 """
 

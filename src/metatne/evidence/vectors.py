@@ -1,4 +1,4 @@
-"""Every node as one vector for an expert, kept once made: asking again costs an inner product."""
+"""Every node as one vector for an expert, kept once made: asked again, it is an inner product."""
 
 from __future__ import annotations
 
