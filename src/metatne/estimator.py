@@ -111,11 +111,7 @@ class MetaTNE:
         and ends with the numbers of an unbroken run. The workers of a `team` all call `fit` alike;
         the first of them alone saves.
         """
-        if not isinstance(graph, Graph):
-            raise GraphError(
-                f"fit: expected a Graph, found {graph!r}; "
-                "open a saved one with Graph.open, or read files with read_graph"
-            )
+        _check_graph("fit", graph)
         if resume and (checkpoint is None or not checkpoint.exists()):
             raise ConfigError(
                 f"resume: there is no checkpoint at {checkpoint}; train without resume"
@@ -297,6 +293,7 @@ class MetaTNE:
         surroundings are looked up again. Known labels are found by name; where the new graph
         says nothing of a new node, its labels are unknown only if it says so (`unannotated`).
         """
+        _check_graph("update", graph)
         trained = self._fitted()
         model = grown(self._evidence(), trained.node_ids, graph)
         other = type(self)(**self.get_params())
@@ -406,3 +403,11 @@ class MetaTNE:
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is something learned; scikit-learn's tools ask by this name."""
         return "trained_" in self.__dict__
+
+
+def _check_graph(where: str, graph: object) -> None:
+    if not isinstance(graph, Graph):
+        raise GraphError(
+            f"{where}: expected a Graph, found {graph!r}; "
+            "open a saved one with Graph.open, or read files with read_graph"
+        )

@@ -26,7 +26,7 @@ from metatne.sampling.splits import paper_split
 
 FIELDS = [
     *("dataset", "method", "preset", "positives", "negatives", "query_positives"),
-    *("query_negatives", "protocol", "tasks", "trial", "config_hash", "settings"),
+    *("query_negatives", "protocol", "tasks", "trial", "config_hash", "settings", "version"),
     *("auc", "f1", "recall", "average_precision", "seconds", "steps", "memory_gb"),
     "best_step",
 ]

@@ -48,7 +48,7 @@ def test_predictions_have_intervals_and_marks(run: Run, model: Path, people: lis
         assert f"{row.probability:.4f} {'+' if row.holds else ' '} {row.low:.4f}" in line
     done = run("predict", model, *examples(people), "--prior", "1.5")
     assert (done.code, done.out) == (2, "")
-    assert "prior: expected a share between 0 and 1, found 1.5" in done.err
+    assert "prior: expected a share above 0 and below 1, found 1.5" in done.err
 
 
 def test_one_negative_is_said_to_be_too_few(run: Run, model: Path, people: list[str]) -> None:

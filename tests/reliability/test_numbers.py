@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,12 +21,14 @@ from metatne.estimator import MetaTNE
 from metatne.evidence.description import Description
 from metatne.evidence.learning import make_episodes, masked_columns
 from metatne.evidence.model import EvidenceModel, raw_scores
+from metatne.evidence.reach import Reach
 from metatne.evidence.storage import to_tensors
 from metatne.graph.labels import Labels
 from metatne.graph.node_ids import NodeIds
 from metatne.graph.planted import planted_graph
 from metatne.graph.raw import HOLDS
 from metatne.graph.store import Graph
+from metatne.graph.walk import Adjacency
 from metatne.model import MetaTNENetwork
 from metatne.sampling.tasks import TaskSampler, TaskShape
 from training.trainers import trainer_of
@@ -132,6 +135,20 @@ def fitted(head: str) -> MetaTNE:
     return MetaTNE(**settings).fit(Graph.from_edges(edges, labels=labels))
 
 
+OF_NO_NODE = ("columns", "share", "rarity", "around", "is_known_by_holding", "reach")
+
+
+def in_order(adjacency: Adjacency, order: np.ndarray[Any, Any]) -> Adjacency:
+    size = adjacency.num_nodes
+    ones = np.ones(len(adjacency.indices), dtype=np.float32)
+    matrix = sp.csr_array((ones, adjacency.indices, adjacency.indptr), shape=(size, size))
+    other = matrix[order][:, order].tocsr()
+    other.sort_indices()
+    return Adjacency(
+        other.indptr.astype(np.int64), other.indices.astype(np.int32), adjacency.weights
+    )
+
+
 def renumbered(model: MetaTNE, order: np.ndarray[Any, Any]) -> MetaTNE:
     """The same model of the same nodes; what was node order[i] is now the i-th."""
     trained = model.trained_
@@ -143,10 +160,15 @@ def renumbered(model: MetaTNE, order: np.ndarray[Any, Any]) -> MetaTNE:
         by_node = {
             field.name: getattr(description, field.name)[order]
             for field in fields(Description)
-            if field.name not in ("columns", "share", "rarity", "around", "is_known_by_holding")
+            if field.name not in OF_NO_NODE
         }
-        around = description.around[:, order]
-        other = replace(scorer, description=replace(description, **by_node, around=around))
+        moved = replace(
+            description,
+            **by_node,
+            around=description.around[:, order],
+            reach=Reach(in_order(description.reach.adjacency, order)),
+        )
+        other = replace(scorer, description=moved)
     else:
         other = MetaTNENetwork(len(order), trained.config)
         other.load_state_dict(scorer.state_dict())
@@ -196,6 +218,7 @@ def test_single_precision_is_as_good_as_double() -> None:
             products=episodes.products.double(),
             traits=episodes.traits.double(),
             prior_rows=episodes.prior_rows.double(),
+            reach=episodes.reach.double(),
         )
         head = deepcopy(expert.head).double()
         with torch.no_grad():

@@ -33,7 +33,10 @@ from metatne.metrics import f1, roc_auc
 from metatne.sampling.splits import LabelSplit
 from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape
 
-SHAPES = ((1, 2), (3, 6), (5, 10), (5, 20), (10, 20), (10, 40), (20, 40), (50, 100))
+SHAPES = (
+    *((1, 2), (3, 6), (5, 10), (5, 20), (10, 20), (10, 40), (20, 40), (50, 100)),
+    *((3, 2), (10, 2), (10, 6), (30, 3)),  # as users give them who name a few that lack it
+)
 """Supports of the tasks on which scores are read as evidence, besides those of the settings."""
 
 CALIBRATION_TASKS = 60

@@ -304,7 +304,7 @@ class EvidenceHead(nn.Module):
 
     def by_reach(self) -> Float[Tensor, " sign"]:
         """What the reach of positives and of negatives counts: r+ and -r-."""
-        return self.log_reach.exp() * torch.tensor([1.0, -1.0])
+        return self.log_reach.exp() * self.log_reach.new_tensor([1.0, -1.0])
 
     def kernel(
         self, products: Float[Tensor, "pair task token support"]

@@ -146,10 +146,10 @@ def _check_evaluated(row: Row) -> None:
 
 def _evaluated(rows: list[Row]) -> Iterator[str]:
     """A line of a table for each cell, method and settings."""
-    groups: dict[tuple[str, str, str, int], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((*_titles(row), row["tasks"]), []).append(row)
-    for (cell, method, settings, tasks), group in groups.items():
+    groups: dict[tuple[str, str, str, int, str], list[Row]] = {}
+    for row in rows:  # the hash names the very graph, of which there may be two of one name
+        groups.setdefault((*_titles(row), row["tasks"], row["config_hash"]), []).append(row)
+    for (cell, method, settings, tasks, _), group in groups.items():
         mean = {name: statistics.mean(row[name] for row in group) for name in MEANS}
         metrics = [f"{mean[metric]:.4f}" for metric in ("auc", "f1", "recall")]
         yield (

@@ -94,7 +94,7 @@ def check_top(top: int | None) -> None:
 def check_prior(prior: float | None) -> None:
     """Refuse a share of holders that cannot be one."""
     if prior is not None and not 0 < prior < 1:
-        raise SupportError(f"prior: expected a share between 0 and 1, found {prior}")
+        raise SupportError(f"prior: expected a share above 0 and below 1, found {prior}")
 
 
 def _names(node_ids: NodeIds, nodes: Sequence[int]) -> str:
