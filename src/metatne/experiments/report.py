@@ -301,8 +301,9 @@ def _by_method(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[Row]]]:
             and is_of_earlier_head(groups[k][0]) == is_of_earlier_head(groups[key][0])
             for k in groups
         )
-        if same > 1:  # the same method with other settings
-            name += f" {config_hash[:6]}"
+        if same > 1:  # the same method with other settings, or before it was changed
+            version = groups[key][0].get("version", 1)
+            name += f" {config_hash[:6]}" + (f", version {version}" if version > 1 else "")
         yield method, name, sorted(groups[key], key=lambda row: row["trial"])
 
 
