@@ -9,7 +9,7 @@ from typing import Any
 from scipy import stats
 
 from metatne.evidence.head import VERSION
-from metatne.experiments.plots import draw_plots
+from metatne.experiments.plots import by_series, draw_plots
 from metatne.experiments.report import p_values, write_report
 
 
@@ -184,3 +184,14 @@ def test_a_tie_does_not_change_the_test() -> None:
     tied = [*gaps[:-1], gaps[-2]]
     assert p_values(gaps)[1] == p_values(tied)[1] == "7.6e-10"
     assert p_values(gaps[:6])[1] == p_values([*gaps[:5], gaps[4]])[1] == "0.031"
+
+
+def test_plots_tell_trials_of_an_earlier_head_apart() -> None:
+    now = [row("metatne", trial, 0.7) for trial in (1, 2)]
+    before = [row("metatne", trial, 0.6, version=VERSION - 1) for trial in (1, 2)]
+    found = by_series([*now, *before, row("lp", 1, 0.5)])
+    assert {name: len(rows) for name, rows in found.items()} == {
+        "LP": 1,
+        "MetaTNE (default)": 2,
+        "MetaTNE (default), earlier head": 2,
+    }

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from metatne.evaluation.methods import check_method
 from metatne.evaluation.protocol import PAPER
+from metatne.experiments.series import Row, series_name
 from metatne.extras import needs_extra
 from metatne.storage import new_file
 
@@ -23,8 +23,6 @@ METRICS = {"auc": "AUC", "f1": "F1"}
 
 MANY_TIMES = 20
 """From where on an axis that grows so much is logarithmic."""
-
-Row = dict[str, Any]
 
 
 def draw_plots(rows_by_study: dict[str, list[Row]], folder: Path, beside: Path) -> str:
@@ -40,13 +38,11 @@ def draw_plots(rows_by_study: dict[str, list[Row]], folder: Path, beside: Path) 
     return "\n## Figures\n\n" + "\n".join(pictures) if pictures else ""
 
 
-def _by_name(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """The trials of every method and preset, by the name of their line."""
+def by_series(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The trials of every line of a plot, by its name."""
     found: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (row["method"], row["preset"])):
-        entry = check_method(row["method"])
-        name = f"{entry.title} ({row['preset']})" if entry.has_presets else entry.title
-        found.setdefault(name, []).append(row)
+        found.setdefault(series_name(row), []).append(row)
     return found
 
 
@@ -105,7 +101,7 @@ def _draw(rows: Sequence[Row], along: str, fixed: str, label: str, path: Path) -
         some = [row for row in rows if row[fixed] == value]
         for line, (metric, title) in enumerate(METRICS.items()):
             axis = axes[line][column]
-            for name, of_method in _by_name(some).items():
+            for name, of_method in by_series(some).items():
                 places = {row[along] for row in of_method}
                 groups = {x: [r[metric] for r in of_method if r[along] == x] for x in places}
                 _curve(axis, name, groups)

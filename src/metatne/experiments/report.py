@@ -12,7 +12,7 @@ from scipy import stats
 from metatne.evaluation.methods import METHODS, VARIANTS, check_method
 from metatne.evaluation.paper import paper_ablation, paper_result
 from metatne.evaluation.protocol import PAPER
-from metatne.evidence.head import VERSION
+from metatne.experiments.series import OURS, Row, is_of_earlier_head, series_name
 from metatne.experiments.studies import PAPER_DATASETS, STUDIES, Study
 from metatne.graph.datasets import DATASETS
 from metatne.sampling.tasks import TaskShape
@@ -21,7 +21,6 @@ NUM_TASKS = 1_000
 """Test tasks of a trial in the paper."""
 
 METRICS = {"auc": "AUC", "f1": "F1", "recall": "recall", "average_precision": "AP"}
-OURS = "metatne"
 OURSELVES = (OURS, "metatne-paper")
 
 SUMMARISED, SHOWN = ("overall", "fewer"), ("auc", "f1", "recall")
@@ -32,8 +31,6 @@ FEWEST_TO_TEST = 6
 
 MOST_FOR_EXACT = 25
 """Trials: of more, the normal approximation of Wilcoxon's test is as good."""
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -275,13 +272,6 @@ def _kept_starts(rows: Sequence[Row]) -> Iterator[str]:
             )
 
 
-def is_of_earlier_head(row: Row) -> bool:
-    """Whether a trial of the head `evidence` was run with one that is no longer what is shipped."""
-    has_evidence = row.get("settings", {}).get("head", "evidence") == "evidence"
-    is_default = (row["method"], row["preset"]) == (OURS, "default")
-    return is_default and has_evidence and row.get("version") != VERSION
-
-
 def _by_method(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[Row]]]:
     """Method, its name in a table, and its trials, in the paper's order."""
     known = METHODS | VARIANTS
@@ -291,16 +281,9 @@ def _by_method(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[Row]]]:
         groups.setdefault((row["method"], row["preset"], row["config_hash"]), []).append(row)
     order = {method: place for place, method in enumerate(known)}
     for key in sorted(groups, key=lambda key: (order[key[0]], key[1], key[2])):
-        method, preset, config_hash = key
-        entry = known[method]
-        name = f"{entry.title} ({preset})" if entry.has_presets else entry.title
-        if is_of_earlier_head(groups[key][0]):
-            name += ", earlier head"
-        same = sum(
-            k[:2] == key[:2]
-            and is_of_earlier_head(groups[k][0]) == is_of_earlier_head(groups[key][0])
-            for k in groups
-        )
+        method, _, config_hash = key
+        name = series_name(groups[key][0])
+        same = sum(series_name(rows[0]) == name for rows in groups.values())
         if same > 1:  # the same method with other settings, or before it was changed
             version = groups[key][0].get("version", 1)
             name += f" {config_hash[:6]}" + (f", version {version}" if version > 1 else "")
