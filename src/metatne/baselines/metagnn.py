@@ -40,11 +40,11 @@ class MetaGNNSettings(ConvolutionSettings):
         (0.5, 2.0), description="the rate of inner updates is one of these"
     )
     meta_choices: tuple[float, ...] = Field(
-        (0.01,), description="the rate of the start's updates is one of these"
+        (0.003, 0.01), description="the rate of the start's updates is one of these"
     )
-    num_steps: int = Field(800, ge=1, description="updates of the start")
+    num_steps: int = Field(500, ge=1, description="updates of the start")
     tuning_steps: int = Field(
-        200, ge=1, description="updates of the start while rates are being chosen"
+        100, ge=1, description="updates of the start while rates are being chosen"
     )
     tasks_per_step: int = Field(5, ge=1, description="tasks of such an update")
     num_looks: int = Field(
@@ -64,7 +64,7 @@ class MetaGNN(Baseline):
     with their degrees and not with the graph.
     """
 
-    version = 2  # 1 counted all supports alike
+    version = 3  # 1 counted all supports alike, 2 had one meta rate
     kind_of_settings = MetaGNNSettings
     settings: MetaGNNSettings
 
