@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from jaxtyping import Float32, Float64, Int64
@@ -10,6 +12,8 @@ from graphs import hand_made
 from metatne.config import Config
 from metatne.evidence.adaptation import SupportReach
 from metatne.evidence.fitting import fit_evidence
+from metatne.evidence.growth import grown
+from metatne.evidence.model import EvidenceModel
 from metatne.evidence.reach import DAMPING, FLOOR, USUAL_TASKS, Reach, reach_of
 from metatne.graph.planted import planted_graph
 from metatne.graph.store import Graph
@@ -79,7 +83,7 @@ def test_tasks_are_fewer_where_walks_are_dear(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("metatne.evidence.reach.AFFORDED", of_all / 4)
     assert Reach.affordable(adjacency).share_of_tasks == pytest.approx(0.25)
     monkeypatch.setattr("metatne.evidence.reach.AFFORDED", of_all / 40)
-    assert not len(Reach.affordable(adjacency).adjacency.indices)
+    assert not Reach.affordable(adjacency).has_walks
 
 
 def test_a_training_walks_for_the_tasks_that_it_can_afford(
@@ -103,6 +107,29 @@ def test_a_training_walks_for_the_tasks_that_it_can_afford(
     monkeypatch.setattr("metatne.evidence.reach.AFFORDED", of_all / 4)
     fit_evidence(twenty_labels, SPLIT, config)
     assert usual / 5 < sum(walked) < usual / 3
+
+
+@pytest.mark.parametrize("walked", [True, False])
+def test_an_updated_model_walks_if_it_has_learned_so(
+    walked: bool,
+    twenty_labels: Graph,
+    evidence_model: EvidenceModel,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever the new graph would afford: what a head has not learned to weigh must not speak."""
+    assert evidence_model.description.reach.has_walks
+    model = evidence_model
+    if not walked:
+        nowhere = Reach.nowhere(twenty_labels.num_nodes)
+        model = replace(model, description=replace(model.description, reach=nowhere))
+    else:
+        monkeypatch.setattr("metatne.evidence.reach.AFFORDED", 1)
+    updated = grown(model, twenty_labels.node_ids, twenty_labels)
+    assert updated.description.reach.has_walks == walked
+    question = np.arange(5), [np.arange(10, 18)], np.arange(100, 200)
+    np.testing.assert_allclose(
+        updated.score_nodes(*question).evidence, model.score_nodes(*question).evidence, atol=1e-3
+    )
 
 
 def test_a_step_can_end_the_walks() -> None:

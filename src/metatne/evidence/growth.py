@@ -30,7 +30,9 @@ def grown(model: EvidenceModel, node_ids: NodeIds, graph: Graph) -> EvidenceMode
         )
     place = _placed(model.description.place, before, graph)
     columns = np.array([graph.labels.position(name) for name in model.label_names], dtype=np.int64)
-    description = describe(graph, columns, seed=0, place=place, in_this_order=True)
+    # What a head has learned to weigh, whatever the new graph would afford.
+    reach = model.description.reach.on(Adjacency.of(graph))
+    description = describe(graph, columns, seed=0, place=place, reach=reach, in_this_order=True)
     return replace(model, description=description)
 
 

@@ -77,6 +77,15 @@ class Reach:
         bounds = np.zeros(num_nodes + 1, dtype=np.int64)
         return cls(Adjacency(bounds, nothing, nothing.astype(np.float32)))
 
+    @property
+    def has_walks(self) -> bool:
+        """Whether there are edges to walk over."""
+        return len(self.adjacency.indices) > 0
+
+    def on(self, adjacency: Adjacency) -> Self:
+        """The same over other edges: a head that has learned without walks does without them."""
+        return type(self)(adjacency) if self.has_walks else self.nowhere(adjacency.num_nodes)
+
     @cached_property
     def _walk(self) -> Walk:
         return Walk(self.adjacency)
@@ -117,7 +126,7 @@ class Reach:
 
     def _blocks(self, sets: Sets) -> Iterator[tuple[slice, Float32[np.ndarray, "node some"]]]:
         """Parts of the sets, each with what one more step adds to their visits."""
-        if not len(self.adjacency.indices):
+        if not self.has_walks:
             return
         num_nodes = self.adjacency.num_nodes
         size = _num_columns(num_nodes)

@@ -94,9 +94,10 @@ def run_study(
     The `settings` are of MetaTNE, where they are not the default's.
     """
     done = {tuple(row[key] for key in KEY): row for row in results.rows()}
-    config_hash = hash_of_study(name, open_graph(reference, data_dir=data_dir), settings)
+    graph = open_graph(reference, data_dir=data_dir)
+    config_hash = hash_of_study(name, graph, settings)
     for number in trials:
-        key = (name, Path(reference).name, number, config_hash)
+        key = (name, graph.name, number, config_hash)
         if key not in done:
             trial = Trial(reference, number, data_dir, settings)
             row = dict(zip(KEY, key, strict=True)) | {"head_version": VERSION}

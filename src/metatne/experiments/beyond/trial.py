@@ -55,7 +55,7 @@ class Trial:
             "default",
             SHAPE.positives,
             SHAPE.negatives,
-            draws_label_zero=draws_label_zero(reference),
+            draws_label_zero=draws_label_zero(self.graph.name),
         )
         self.split = trial_split(self.graph, number, of_split)
         self.visible, self.visible_split = hide_labels(self.graph, self.split)
