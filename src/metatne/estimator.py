@@ -216,7 +216,8 @@ class MetaTNE:
         the share of nodes that hold the label, by default that of a typical known label (with the
         paper's head, of the supports it was trained with). Without negatives, weak ones are drawn
         from the rest of the graph, and the table's `attrs["weak_negatives"]` names them;
-        `attrs["decision_line"]` is the probability from which on most nodes are taken to hold it.
+        `attrs["decision_line"]` is the probability from which on most nodes are taken to hold it,
+        `attrs["num_holding"]` how many are, whatever `top` is, and `attrs["prior"]` the share.
         `progress` is told how many nodes are scored and how many there are; what it raises ends
         the ranking.
         """

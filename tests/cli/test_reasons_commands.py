@@ -38,7 +38,7 @@ def test_predictions_have_intervals_and_marks(run: Run, model: Path, people: lis
     done = run("predict", model, *examples(people), "--top", 5)
     assert done.code == 0
     table = MetaTNE.load(model).rank(positives=people[:3], negatives=people[3:6], top=5)
-    titles = done.err.splitlines()[-1]
+    titles = next(line for line in done.err.splitlines() if "prob." in line)
     for line, row in zip(done.out.splitlines(), table.itertuples(), strict=True):
         assert line[titles.index("prob.") :].startswith(f"{row.probability:.4f}")
         assert line[titles.index("low") :].startswith(f"{row.low:.4f}")
@@ -59,6 +59,32 @@ def test_one_negative_is_said_to_be_too_few(run: Run, model: Path, people: list[
     assert "with one negative" in told(people[3])
     assert "with one negative" not in told(people[3], people[4])
     assert "with one negative" not in told()
+
+
+def test_how_many_are_taken_to_hold_it_is_said(run: Run, model: Path, people: list[str]) -> None:
+    """Of all nodes, however many are shown, and at which prior."""
+    table = MetaTNE.load(model).rank(positives=people[:3], negatives=people[3:6], prior=0.2)
+    for shown in (("--top", 2), ("--output", "ranking.csv")):
+        done = run("predict", model, *examples(people), "--prior", "0.2", *shown)
+        assert f"+: {table['holds'].sum():,} of all nodes asked about" in done.err
+        assert "with a prior of 0.2 (yours)" in done.err
+    told = run("predict", model, *examples(people)).err
+    assert f"{table.attrs['prior']:.2g}" == "0.2"
+    assert "that of a typical known label" in told
+
+
+@pytest.mark.parametrize("command", ["relate", "suggest", "explain", "predict"])
+def test_what_few_examples_mean_is_said(
+    command: str, run: Run, model: Path, people: list[str]
+) -> None:
+    node = ("--node", people[-1]) if command == "explain" else ()
+    alone = run(command, model, *node, "-p", people[0]).err
+    assert "no negatives were given" in alone
+    assert "with fewer than 5 positives probabilities are rough, and there are no inter" in alone
+    many = [part for name in people[:5] for part in ("-p", name)]
+    enough = run(command, model, *node, *many, "-n", people[6], "-n", people[7]).err
+    assert "rough" not in enough
+    assert "no negatives" not in enough
 
 
 def test_only_one_node_is_explained(run: Run, model: Path, people: list[str]) -> None:
@@ -87,7 +113,7 @@ def test_relations_and_suggestions(run: Run, model: Path, people: list[str]) -> 
     weights = [float(line.split()[0]) for line in done.out.splitlines()]
     assert len(weights) == 4
     assert weights == sorted(weights, reverse=True)
-    assert done.err.splitlines()[0].split() == ["weight", "label"]
+    assert done.err.splitlines()[1].split() == ["weight", "label"]
     done = run("suggest", model, *examples(people), "--number", 3)
     assert done.code == 0
     trained = MetaTNE.load(model)
@@ -95,7 +121,7 @@ def test_relations_and_suggestions(run: Run, model: Path, people: list[str]) -> 
     chances = trained.rank(**given).set_index("node")["probability"]
     expected = [f"{chances[node]:.4f}  {node}" for node in trained.suggest(3, **given)]
     assert done.out.splitlines() == expected
-    assert done.err.splitlines() == ["prob.   node"]
+    assert done.err.splitlines()[-1] == "prob.   node"
 
 
 def test_mistakes_are_said(run: Run, town: Town, model: Path, people: list[str]) -> None:

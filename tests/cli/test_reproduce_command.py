@@ -87,6 +87,11 @@ def test_counting_a_graph(run: Run, graph: Path) -> None:
         (("visual", "--tasks", "3"), "--tasks: the study 'visual' does not take it"),
         (("search", "--preset", "brief"), "--preset: the study 'search' does not take it"),
         (("visual", "--engine", "ray"), "--engine: the study 'visual' does not take it"),
+        (("datasets", "--address", "a:1"), "--address: the study 'datasets' does not take it"),
+        (
+            ("overall", "--engine", "ray", "--jobs", "2"),
+            "--jobs: Ray runs as many trials",
+        ),
         (("overall", "--protocol", "papre"), "protocol: expected one of paper, unlabelled-queries"),
     ],
 )

@@ -77,12 +77,16 @@ def test_bad_lines_are_named(tmp_path: Path) -> None:
     results.append(row_of(1))
     with results.path.open("a") as file:
         file.write('not json\n{"dataset": "x"}\n3\n"text"\n')
+        row = row_of(2)
+        del row["method"]
+        file.write(f"{json.dumps(row)}\n")
     with pytest.raises(FileFormatError) as raised:
         results.rows()
     lines = str(raised.value).splitlines()
-    assert [bad.line for bad in raised.value.bad_lines] == [2, 3, 4, 5]
+    assert [bad.line for bad in raised.value.bad_lines] == [2, 3, 4, 5, 6]
     assert lines[0] == f"{results.path}:2: expected a JSON object, found 'not json'"
-    assert "no method, preset" in lines[1]
+    assert lines[1].endswith("""found something else: '{"dataset": "x"}'""")
+    assert lines[-1].endswith("found no method")
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from metatne.baselines.controls import Degree
 from metatne.errors import RunError, TrainingError
+from metatne.evaluation.methods import METHODS
 from metatne.evaluation.protocol import TrialResult, TrialSettings
 from metatne.evaluation.results import ResultsFile
 from metatne.evaluation.runner import (
@@ -134,7 +134,7 @@ def test_a_method_that_was_changed_makes_other_trials(
     results = ResultsFile(tmp_path / "results.jsonl")
     settings = replace(SETTINGS, method="degree")
     evaluate(saved_graph, settings, [1], results=results)
-    monkeypatch.setattr(Degree, "version", 2)
+    monkeypatch.setitem(METHODS, "degree", replace(METHODS["degree"], version=2))
     evaluate(saved_graph, settings, [1], results=results)
     assert trials_run == [1, 1]
 

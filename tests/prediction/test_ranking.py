@@ -187,6 +187,8 @@ def test_the_decision_line_is_that_of_most_nodes() -> None:
     thresholds = np.array([2.0, -1.0, 2.0])
     scores = Scores(np.arange(3), np.zeros(3), NONE, np.ones(3), thresholds)
     # Of all that were ranked, not of those that are returned.
-    assert rank_table(ids, scores, 1).attrs["decision_line"] == pytest.approx(expit(2.0))
+    table = rank_table(ids, scores, 1)
+    assert table.attrs["decision_line"] == pytest.approx(expit(2.0))
+    assert table.attrs["num_holding"] == 1
     assert rank_table(ids, Scores(np.arange(3), np.zeros(3), NONE), 1).attrs["decision_line"] == 0.5
     assert decision_line(thresholds[:0]) == 0.5

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from metatne.errors import SupportError, UnknownNodeError
 from metatne.graph.node_ids import NodeId, NodeIds
-from metatne.prediction.support import resolve_support
+from metatne.prediction.support import check_prior, resolve_support
 
 NAMES = NodeIds(["anna", "bela", "carl", "dora"])
 NUMBERS = NodeIds(np.array([30, 10, 20]))
@@ -75,3 +77,9 @@ def test_many_repeated_nodes_are_cut_short() -> None:
     names: list[NodeId] = [f"node{number:02}" for number in range(15)]
     with pytest.raises(SupportError, match=r"'node09' and 5 more$"):
         resolve_support(ids, names + names, [])
+
+
+@pytest.mark.parametrize("prior", [0, 1, -0.1, float("nan"), "5%", True])
+def test_a_prior_is_a_share(prior: Any) -> None:
+    with pytest.raises(SupportError, match="prior: expected a share above 0 and below 1, found"):
+        check_prior(prior)

@@ -46,9 +46,6 @@ class Baseline(ABC):
     needs_labels: ClassVar[bool] = True
     """Whether known labels are learned from, or choose among settings."""
 
-    version: ClassVar[int] = 1
-    """Of what it does with its settings: part of what names a result."""
-
     num_steps_: int
     """Steps of training that `fit` took; 0 where there is nothing to train."""
 

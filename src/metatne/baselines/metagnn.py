@@ -64,7 +64,6 @@ class MetaGNN(Baseline):
     with their degrees and not with the graph.
     """
 
-    version = 3  # 1 counted all supports alike, 2 had one meta rate
     kind_of_settings = MetaGNNSettings
     settings: MetaGNNSettings
 

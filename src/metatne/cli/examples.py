@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from metatne.cli.console import say
 from metatne.cli.support_file import read_support
 from metatne.errors import SupportError
+from metatne.prediction.support import NodeId
 
 EXAMPLES = "Examples of the label"
 
@@ -56,6 +59,13 @@ PriorOption = Annotated[
 ]
 
 
+NAMED = 5
+"""Of the nodes that stood in for negatives."""
+
+FEW = 5
+"""Positives from which on probabilities are more than rough ones."""
+
+
 def given_examples(
     positive: list[str] | None, negative: list[str] | None, support: Path | None
 ) -> tuple[list[str], list[str]]:
@@ -68,3 +78,25 @@ def given_examples(
             "name it with --positive NODE, or in a file with --support FILE"
         )
     return read_support(support) if support else (positive or [], negative or [])
+
+
+def say_what_is_missing(
+    positives: Sequence[str], negatives: Sequence[str], drawn: Sequence[NodeId] | None = None
+) -> None:
+    """What so few examples mean for the answer; `drawn` are those that stood in for negatives."""
+    if not negatives:
+        stood_in = "nodes drawn from the rest of the graph stood in"
+        if drawn:
+            some = ", ".join(map(str, drawn[:NAMED])) + (", …" if len(drawn) > NAMED else "")
+            stood_in = (
+                f"{len(drawn)} weak negatives, drawn from the rest of the graph, stood in ({some})"
+            )
+        say(f"no negatives were given: {stood_in}; real ones, two at least, may serve better")
+    if len(negatives) == 1:
+        say(
+            "with one negative nothing says how much hangs on it, so there are no intervals, and "
+            "it stands for all nodes that lack the label: give two or more, or none"
+        )
+    if len(positives) < FEW:
+        intervals = ", and there are no intervals" if len(positives) == 1 else ""
+        say(f"with fewer than {FEW} positives probabilities are rough{intervals}")

@@ -16,6 +16,7 @@ from metatne.cli.examples import (
     PriorOption,
     SupportOption,
     given_examples,
+    say_what_is_missing,
 )
 from metatne.errors import InputError
 from metatne.estimator import MetaTNE
@@ -53,6 +54,7 @@ def explain(
     reasons = MetaTNE.load(model).explain(
         node[0], positives=positives, negatives=negatives, prior=prior
     )
+    say_what_is_missing(positives, negatives)
     general, examples = reasons.iloc[:2], reasons.iloc[2:]
     for row in general.itertuples():
         show(f"{row.contribution:+8.3f}  {row.reason}")

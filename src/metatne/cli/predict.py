@@ -20,6 +20,7 @@ from metatne.cli.examples import (
     PriorOption,
     SupportOption,
     given_examples,
+    say_what_is_missing,
 )
 from metatne.cli.options import (
     MACHINES,
@@ -41,7 +42,6 @@ from metatne.storage import new_file
 
 SHOWN_BY_DEFAULT = 20
 PARQUET = ".parquet"
-NAMED_WEAK = 5
 RANKING = "Ranking"
 
 EXAMPLE = """\b
@@ -148,14 +148,10 @@ def predict(
         ranking = _rank_here(model, trained_on, question, output_file, plot)
     else:
         ranking = _rank_on_ray(model, trained_on, question, output_file, cluster)
-    _say_weak_negatives(ranking.weak_negatives)
-    if len(negatives) == 1:
-        say(
-            "with one negative nothing says how much hangs on it, so there are no intervals, and "
-            "it stands for all nodes that lack the label: give two or more, or none"
-        )
+    say_what_is_missing(positives, negatives, ranking.weak_negatives)
     if output_file is not None:
         say(f"wrote {ranking.num_ranked:,} ranked nodes to {output_file}")
+        _say_decisions(ranking, is_own_prior=prior is not None)
         return
     width = len(str(len(ranking.shown)))
     say(f"{'#':>{width}}  {_titles(ranking.shown)}  node")
@@ -163,6 +159,18 @@ def predict(
         show(f"{row.rank:>{width}}  {_confidence(row)}  {row.node}")
     if (num_more := ranking.num_ranked - len(ranking.shown)) > 0:
         say(f"… and {num_more:,} more; --top N shows more, --output FILE keeps all")
+    _say_decisions(ranking, is_own_prior=prior is not None)
+
+
+def _say_decisions(ranking: Ranking, *, is_own_prior: bool) -> None:
+    """How many nodes are taken to hold the label, by a head that decides, and at which prior."""
+    if ranking.num_holding is None or ranking.prior is None:
+        return
+    whose = "yours" if is_own_prior else "that of a typical known label; --prior SHARE sets it"
+    say(
+        f"+: {ranking.num_holding:,} of all nodes asked about are taken to hold the label, with a "
+        f"prior of {ranking.prior:.2g} ({whose})"
+    )
 
 
 def _titles(table: pd.DataFrame) -> str:
@@ -198,6 +206,9 @@ class Ranking:
     shown: pd.DataFrame
     num_ranked: int
     weak_negatives: list[str | int]
+    num_holding: int | None = None
+    prior: float | None = None
+    """Of a head that decides, in this process."""
 
 
 def _rank_here(
@@ -215,7 +226,10 @@ def _rank_here(
         with new_file(output_file) as temporary:
             _WRITERS[output_file.suffix](table, temporary)
     shown = table.head(question["top"] or SHOWN_BY_DEFAULT)
-    return Ranking(shown, len(table), table.attrs["weak_negatives"])
+    told = table.attrs
+    return Ranking(
+        shown, len(table), told["weak_negatives"], told.get("num_holding"), told["prior"]
+    )
 
 
 def _rank_on_ray(
@@ -255,12 +269,3 @@ def _check_output(file: Path, *, is_in_parts: bool) -> None:
         if is_ranking(file):
             return
     check_new_file("--output", file)
-
-
-def _say_weak_negatives(nodes: list[str | int]) -> None:
-    if nodes:
-        some = ", ".join(map(str, nodes[:NAMED_WEAK])) + (", …" if len(nodes) > NAMED_WEAK else "")
-        say(
-            f"no negatives were given: {len(nodes)} weak negatives, drawn from the rest of the "
-            f"graph, stood in ({some}); real ones, two at least, may serve better"
-        )

@@ -14,6 +14,7 @@ from metatne.cli.examples import (
     PositiveOption,
     SupportOption,
     given_examples,
+    say_what_is_missing,
 )
 from metatne.estimator import MetaTNE
 
@@ -40,6 +41,7 @@ def relate(
     """
     positives, negatives = given_examples(positive, negative, support)
     table = MetaTNE.load(model).relate(positives=positives, negatives=negatives)
+    say_what_is_missing(positives, negatives)
     shown = table.head(top)
     say(f"{'weight':>8}  label")
     for row in shown.itertuples():

@@ -197,8 +197,11 @@ def reproduce(
             "--minutes": minutes is not None,
             "--preset": preset != "default",
             "--engine": engine != "local",
+            "--address": address is not None,
         },
     )
+    if engine == "ray" and jobs != 1:
+        raise InputError("--jobs: Ray runs as many trials at a time as it has CPUs; leave it out")
     if study == DATASETS_STUDY:
         count_datasets(dataset, out, data_dir)
         return
@@ -247,8 +250,8 @@ def reproduce(
         def show(row: dict[str, Any]) -> None:
             progress.advance(bar)
             say(
-                f"{row['dataset']} {row['positives']}/{row['negatives']} {row['method']} trial "
-                f"{row['trial']}: AUC {row['auc']:.4f}  F1 {row['f1']:.4f}  "
+                f"{row['dataset']} {row['positives']}/{row['negatives']}{_queries(row)} "
+                f"{row['method']} trial {row['trial']}: AUC {row['auc']:.4f}  F1 {row['f1']:.4f}  "
                 f"recall {row['recall']:.4f}  {row['seconds']:.0f} s"
             )
 
@@ -261,9 +264,17 @@ def reproduce(
             ) from stop
     elsewhere = "" if out == RESULTS else f" --results {out} --out {out}.md"
     say(
-        f"{len(todo)} trials that you asked for are in {path}; "
+        f"the {len(todo)} trials that you asked for are in {path}; "
         f"`metatne report{elsewhere}` makes tables of them"
     )
+
+
+def _queries(row: dict[str, Any]) -> str:
+    """How many queries a task has, where they are not as many as supports."""
+    queries = row["query_positives"], row["query_negatives"]
+    if queries == (row["positives"], row["negatives"]):
+        return ""
+    return f" queries {queries[0]}/{queries[1]}"
 
 
 _OF_TRIALS = ("--methods", "--shots", "--tasks", "--protocol", "--jobs")
@@ -280,7 +291,7 @@ def _refuse_idle_options(study: str, is_given: dict[str, bool]) -> None:
     if study in (DATASETS_STUDY, SEARCH):
         idle.append("--preset")
     if study in (DATASETS_STUDY, VISUAL):
-        idle.append("--engine")
+        idle += ("--engine", "--address")
     for option in idle:
         if is_given[option]:
             raise InputError(f"{option}: the study {study!r} does not take it")

@@ -15,6 +15,7 @@ from metatne.cli.examples import (
     PriorOption,
     SupportOption,
     given_examples,
+    say_what_is_missing,
 )
 from metatne.estimator import MetaTNE
 
@@ -48,6 +49,7 @@ def suggest(
     nodes = trained.suggest(number, **question)
     table = trained.rank(**question, candidates=nodes)
     chances = dict(zip(table["node"], table["probability"], strict=True))
+    say_what_is_missing(positives, negatives)
     say("prob.   node")
     for node in nodes:
         show(f"{chances[node]:.4f}  {node}")

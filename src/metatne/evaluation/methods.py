@@ -31,7 +31,7 @@ class Method(Protocol):
         """All settings by name."""
 
     def fit(self, graph: Graph, *, split: LabelSplit | None = None) -> FittedMethod:
-        """Learn from `split.known`; choose whatever is chosen on `split.validation`."""
+        """Learn from `split.known`; what is chosen or weighed is so by `split.validation`."""
 
     def score_tasks(self, tasks: Tasks) -> Float[np.ndarray, "task query"]:
         """A score for every query; above 0 it is taken to hold the label."""
@@ -71,6 +71,9 @@ class Entry:
     shares_trainings: bool = False
     """Whether cells of a trial that differ in their shots share a training, in one process."""
 
+    version: int = 1
+    """Of what the method does with its settings: another one makes other trials."""
+
 
 METHODS = {
     "lp": Entry("LP", "metatne.baselines.propagation", "LabelPropagation"),
@@ -80,7 +83,8 @@ METHODS = {
         "Planetoid", "metatne.baselines.planetoid", "Planetoid", shares_trainings=True
     ),
     "gcn": Entry("GCN", "metatne.baselines.gcn", "GCN", shares_trainings=True),
-    "metagnn": Entry("Meta-GNN", "metatne.baselines.metagnn", "MetaGNN"),
+    # 1 counted all supports alike, 2 had one meta rate.
+    "metagnn": Entry("Meta-GNN", "metatne.baselines.metagnn", "MetaGNN", version=3),
     "metatne": Entry("MetaTNE", "metatne.estimator", "MetaTNE", has_presets=True),
     "metatne-paper": Entry(
         "MetaTNE, as published",

@@ -10,7 +10,13 @@ import numpy as np
 
 from metatne.config import not_one_of
 from metatne.errors import LabelError, TrainingError
-from metatne.evaluation.methods import FittedMethod, Method, check_method, new_method, preset_of
+from metatne.evaluation.methods import (
+    FittedMethod,
+    Method,
+    effective_preset,
+    new_method,
+    preset_of,
+)
 from metatne.graph.datasets import DATASETS
 from metatne.graph.store import Graph
 from metatne.metrics import average_precision, f1, recall, roc_auc
@@ -53,8 +59,8 @@ class TrialSettings:
     """Settings of the method on top of its preset."""
 
     def __post_init__(self) -> None:
-        """Refuse names that there are not."""
-        check_method(self.method)
+        """Refuse names that there are not; the preset is the one that the method runs with."""
+        object.__setattr__(self, "preset", effective_preset(self.method, self.preset))
         if self.protocol not in PROTOCOLS:
             raise not_one_of("protocol", self.protocol, PROTOCOLS)
 

@@ -34,6 +34,10 @@ MEASURED = ("auc", "f1", "recall", "average_precision", "seconds", "memory_gb")
 """What is measured of a trial."""
 
 
+MANY_MISSING = 3
+"""Keys: a line without so many is somebody else's."""
+
+
 class ResultsFile:
     """A file with one JSON object a line; many processes may append to it.
 
@@ -78,6 +82,8 @@ class ResultsFile:
         except (ValueError, TypeError, StopIteration):
             return "a JSON object", repr(line[:80])
         if missing:
+            if len(missing) > MANY_MISSING:
+                return "a line that this command has written", f"something else: {line[:80]!r}"
             return f"the keys {', '.join(self.needed)}", f"no {', '.join(missing)}"
         if first not in (SEAL, self.key[0]):
             return f"a line that begins with {SEAL!r} or {self.key[0]!r}", repr(line[:80])

@@ -239,7 +239,7 @@ def _row_key(trial: Trial) -> Row:
         "config_hash": config_hash(graph, settings, trial.number),
         # Told for readers of the line; what names it is the hash.
         "settings": dict(settings.settings),
-        "version": version_of(new_trial_method(settings, graph.name, trial.number)),
+        "version": _version(settings, new_trial_method(settings, graph.name, trial.number)),
     }
 
 
@@ -250,7 +250,7 @@ def config_hash(graph: Graph, settings: TrialSettings, trial: int) -> str:
     method = new_trial_method(settings, graph.name, trial)
     params = method.get_params()
     text = f"{hash_settings(used_settings(params))}/{settings.draws_label_zero}/{graph.fingerprint}"
-    version = version_of(method)
+    version = _version(settings, method)
     if params.get("head") == "evidence":
         text += f"/head {version}"
     elif version > 1:  # a baseline that was changed
@@ -258,11 +258,10 @@ def config_hash(graph: Graph, settings: TrialSettings, trial: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def version_of(method: Method) -> int:
-    """Of what a method does with its settings; another one makes other trials."""
-    if method.get_params().get("head") == "evidence":
-        return VERSION
-    return int(getattr(method, "version", 1))
+def _version(settings: TrialSettings, method: Method) -> int:
+    """Of what a method does with its settings; of MetaTNE, that of its head."""
+    has_evidence = method.get_params().get("head") == "evidence"
+    return VERSION if has_evidence else check_method(settings.method).version
 
 
 def _prepare_worker(threads: int) -> None:

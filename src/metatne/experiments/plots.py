@@ -53,9 +53,14 @@ def _new_figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _save(figure: Any, path: Path) -> None:
-    with new_file(path) as temporary:
-        figure.savefig(temporary, format="svg", metadata={"Date": None})
+def save_figure(figure: Any, path: Path) -> None:
+    """To a file of the type that its name says; an SVG is the same to the byte each time."""
+    from matplotlib import rc_context
+
+    kind = path.suffix.removeprefix(".")
+    facts = {"Date": None} if kind == "svg" else {}
+    with new_file(path) as temporary, rc_context({"svg.hashsalt": "metatne"}):
+        figure.savefig(temporary, format=kind, dpi=150, metadata=facts)
 
 
 def _curve(axis: Any, name: str, groups: dict[float, list[float]]) -> None:
@@ -90,7 +95,7 @@ def draw_curves(
     axis.set_ylabel(metric)
     axis.grid(alpha=0.3)
     axis.legend()
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _draw(rows: Sequence[Row], along: str, fixed: str, label: str, path: Path) -> None:
@@ -110,4 +115,4 @@ def _draw(rows: Sequence[Row], along: str, fixed: str, label: str, path: Path) -
         axes[0][column].set_title(f"{value} positives")
         axes[-1][column].set_xlabel(label)
     axes[0][0].legend()
-    _save(figure, path)
+    save_figure(figure, path)

@@ -127,9 +127,10 @@ def search(
     if missing:
         attempt = tune.with_parameters(
             _attempt,
-            reference=reference,
+            # A training works in a directory of Ray's, where a relative path leads nowhere.
+            reference=str(graph.directory.absolute()) if graph.directory else reference,
             trial=trial,
-            data_dir=data_dir,
+            data_dir=data_dir and data_dir.absolute(),
             num_steps=num_steps,
             validation_tasks=validation_tasks,
         )
@@ -165,7 +166,7 @@ def _tune(
     if tuned.errors:
         raise RunError(
             f"{len(tuned.errors)} of {len(points)} trainings of the search failed; those that "
-            f"ended are kept. The first: {tuned.errors[0]}"
+            f"ended are kept. The first: {_cause(tuned.errors[0])}"
         )
     is_cut = writer.num_written < len(points)
     if is_cut and time.monotonic() - started < seconds:  # Ctrl-C, which Ray keeps to itself
@@ -173,6 +174,11 @@ def _tune(
             f"interrupted; {writer.num_written} of {len(points)} points were tried and are kept, "
             "give the same command to go on"
         )
+
+
+def _cause(error: BaseException) -> str:
+    """What went wrong in a worker: the last line of what Ray tells, which is all of a traceback."""
+    return str(error).strip().splitlines()[-1]
 
 
 def _attempt(

@@ -17,11 +17,12 @@ def series_name(row: Row) -> str:
     """The method as tables call it, with its preset, and whether it is what is shipped."""
     method = check_method(row["method"])
     name = f"{method.title} ({row['preset']})" if method.has_presets else method.title
-    return f"{name}, earlier head" if is_of_earlier_head(row) else name
+    return f"{name}, earlier version" if is_of_earlier_version(row) else name
 
 
-def is_of_earlier_head(row: Row) -> bool:
-    """Whether a trial of the head `evidence` was run with one that is no longer what is shipped."""
-    has_evidence = row.get("settings", {}).get("head", "evidence") == "evidence"
+def is_of_earlier_version(row: Row) -> bool:
+    """Whether a trial was run with a method, or a head of MetaTNE's, as it is no longer shipped."""
     is_default = (row["method"], row["preset"]) == (OURS, "default")
-    return is_default and has_evidence and row.get("version") != VERSION
+    if is_default and row.get("settings", {}).get("head", "evidence") == "evidence":
+        return bool(row.get("version") != VERSION)
+    return bool(row.get("version", 1) != check_method(row["method"]).version)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from metatne.config import did_you_mean
 from metatne.errors import ConfigError
-from metatne.evaluation.methods import METHODS, VARIANTS, effective_preset
+from metatne.evaluation.methods import METHODS, VARIANTS
 from metatne.evaluation.protocol import PAPER, TrialSettings
 
 Shots = tuple[int, int]
@@ -119,7 +119,7 @@ def cells_of(
         replace(
             cell,
             method=method,
-            preset=effective_preset(method, study.preset if preset == "default" else preset),
+            preset=study.preset if preset == "default" else preset,
             num_tasks=num_tasks,
             protocol=protocol,
             draws_label_zero=draws_label_zero,

@@ -23,12 +23,12 @@ from metatne.evaluation.protocol import (
     new_trial_method,
     trial_split,
 )
+from metatne.experiments.plots import save_figure
 from metatne.graph.store import Graph
 from metatne.model import MetaTNENetwork
 from metatne.sampling.tasks import Tasks, TaskSampler
 from metatne.scoring import score_tasks
 from metatne.seeding import numpy_generator
-from metatne.storage import new_file
 
 POSITIVE, NEGATIVE = "#0072b2", "#d55e00"
 """Two colours that colour-blind readers can tell apart."""
@@ -86,8 +86,7 @@ def draw_visual(
         _draw(axes[row][1], after, title, ["? (+)", "? (-)"])
     axes[0][0].legend(loc="best", fontsize="small")
     for path in paths:
-        with new_file(path) as temporary:
-            figure.savefig(temporary, format=path.suffix.removeprefix("."), dpi=150)
+        save_figure(figure, path)
     return "; ".join(
         f"task {each.task}, query {each.query}: {each.before:+.2f} to {each.after:+.2f}"
         for each in found

@@ -37,6 +37,9 @@ class Scores:
     thresholds: Float[np.ndarray, " node"] | None = None
     """The log-odds from which on a node is taken to hold the label; 0 where there are none."""
 
+    prior: float | None = None
+    """The share of holders that the log-odds were made with, where the head knows of one."""
+
 
 def score_candidates(
     scorer: MetaTNENetwork | EvidenceModel,
@@ -85,7 +88,7 @@ def _score_by_evidence(
     found = model.score_nodes(support.positives, sets, candidates, prior=share, progress=progress)
     evidence, errors, thresholds = (averaged(list(part), sets, candidates) for part in found)
     shift = float(logit(share))
-    return Scores(candidates, evidence + shift, support.drawn, errors, thresholds + shift)
+    return Scores(candidates, evidence + shift, support.drawn, errors, thresholds + shift, share)
 
 
 def score_against(
@@ -123,7 +126,8 @@ def rank_table(node_ids: NodeIds, scores: Scores, top: int | None) -> pd.DataFra
 
     A head that knows its errors adds `low` and `high`, between which the probability lies with
     95 % confidence (none where a sign has a single example), and `holds`, the decision. The
-    table's `attrs` have the weak negatives, and the probability at which decisions change.
+    table's `attrs` have the weak negatives, the probability at which decisions change, how many
+    nodes are taken to hold the label, of all and not of `top` alone, and the prior.
     """
     order = ranked_order(node_ids, scores)[:top]
     table = pd.DataFrame(
@@ -137,6 +141,9 @@ def rank_table(node_ids: NodeIds, scores: Scores, top: int | None) -> pd.DataFra
     )
     table.attrs["weak_negatives"] = node_ids.take(scores.weak_negatives)
     table.attrs["decision_line"] = decision_line(scores.thresholds)
+    if scores.thresholds is not None:
+        table.attrs["num_holding"] = int((scores.logits >= scores.thresholds).sum())
+    table.attrs["prior"] = scores.prior
     return table
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
@@ -91,10 +93,11 @@ def check_top(top: int | None) -> None:
         raise SupportError(f"top: expected at least 1, found {top}")
 
 
-def check_prior(prior: float | None) -> None:
+def check_prior(prior: Any) -> None:
     """Refuse a share of holders that cannot be one."""
-    if prior is not None and not 0 < prior < 1:
-        raise SupportError(f"prior: expected a share above 0 and below 1, found {prior}")
+    is_number = isinstance(prior, Real) and not isinstance(prior, bool)
+    if prior is not None and not (is_number and 0 < prior < 1):
+        raise SupportError(f"prior: expected a share above 0 and below 1, found {prior!r}")
 
 
 def _names(node_ids: NodeIds, nodes: Sequence[int]) -> str:

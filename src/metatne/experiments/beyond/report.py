@@ -10,7 +10,7 @@ from pathlib import Path
 from metatne.evidence.head import VERSION
 from metatne.experiments.beyond.catalogue import STUDIES, BeyondStudy, Row
 from metatne.experiments.plots import draw_curves
-from metatne.experiments.report import FEWEST_TO_TEST, METRICS, p_values
+from metatne.experiments.report import FEWEST_TO_TEST, METRICS, p_value
 
 Values = dict[tuple[str, float | None], dict[int, dict[str, float]]]
 """By series and place along the axis, then by trial: metrics."""
@@ -65,7 +65,7 @@ def _table(study: BeyondStudy, values: Values) -> Iterator[str]:
         name for name in METRICS if any(name in m for of in values.values() for m in of.values())
     ]
     head = ["", *([study.along] if study.along else []), "trials", *(METRICS[m] for m in shown)]
-    head += ["difference", "p (paired t)"]
+    head += ["difference", "p (corrected t)"]
     yield f"| {' | '.join(head)} |"
     yield "|" + "---|" * len(head)
     for (series, at), by_trial in values.items():
@@ -85,7 +85,7 @@ def _difference(
         return "", ""
     ours, theirs = values[series, at], values[other, at]
     gaps = [ours[trial][study.metric] - theirs[trial][study.metric] for trial in ours]
-    return f"{statistics.mean(gaps):+.4f}", p_values(gaps)[0]
+    return f"{statistics.mean(gaps):+.4f}", p_value(gaps)
 
 
 def _curves(study: BeyondStudy, values: Values) -> dict[str, dict[float, list[float]]]:
