@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from scipy.special import expit, logit
 
 from metatne.evidence.calibration import Scored, best_threshold, calibrate
 
@@ -12,9 +14,33 @@ def test_probabilities_are_calibrated_for_a_prior() -> None:
     generator = np.random.default_rng(5)
     truth = generator.random((400, 30)) < 1 / 3
     scores = np.where(truth, 1.0, -1.0) + generator.normal(size=truth.shape)
-    calibration = calibrate([Scored(10, 20, scores, truth)])
+    calibration = calibrate([Scored(10, 20, scores, truth)], 0.1)
     evidence = calibration.evidence(np.array([-1.0, 0.0, 1.5]), 10, 20)
     np.testing.assert_allclose(evidence, [-2.0, 0.0, 3.0], atol=0.2)  # 2 x, for these two normals
+
+
+def test_probabilities_add_up_whatever_the_number_of_supports() -> None:
+    """No line in the numbers of supports goes through what these tasks need; a lift makes up."""
+    generator = np.random.default_rng(7)
+    groups = []
+    for (positives, negatives), level in {(10, 20): 0.0, (10, 2): 1.5, (3, 2): -1.0}.items():
+        truth = generator.random((400, 20)) < 0.5
+        scores = np.where(truth, 1.0, -1.0) + level + generator.normal(size=truth.shape)
+        groups.append(Scored(positives, negatives, scores, truth))
+    prior = 0.05
+    calibration = calibrate(groups, prior)
+    for group in groups:
+        shape = group.positives, group.negatives
+        chances = expit(calibration.evidence(group.scores, *shape) + logit(prior))
+        mean = prior * chances[group.truth].mean() + (1 - prior) * chances[~group.truth].mean()
+        assert mean == pytest.approx(prior, rel=0.1)
+    between, ends = (calibration._lift(*shape) for shape in ((10, 6), (10, 20))), calibration.lifts
+    assert all(ends.min() <= lift <= ends.max() for lift in between)
+
+
+def test_scores_that_say_nothing_are_not_lifted() -> None:
+    nothing = Scored(10, 20, np.zeros((5, 4)), np.arange(20).reshape(5, 4) % 2 == 0)
+    assert abs(calibrate([nothing], 0.1).lifts[0]) < 0.01
 
 
 def test_of_a_very_rare_label_few_are_called_holders() -> None:

@@ -11,7 +11,7 @@ import torch
 from metatne.config import Config
 from metatne.estimator import MetaTNE
 from metatne.evidence.description import NO_LABEL, describe
-from metatne.evidence.fitting import _Learning, fit_evidence
+from metatne.evidence.fitting import _Learning, fit_evidence, typical_share
 from metatne.evidence.learning import _windows, interleaved_episodes, make_episodes
 from metatne.evidence.lessons import (
     NUM_FOLDS,
@@ -126,7 +126,7 @@ def test_what_is_measured_has_not_seen_the_validation_labels(graph: Graph) -> No
     measured = fit_evidence(graph, SPLIT, CONFIG, is_for_use=True)[1]
     assert measured is not None
     assert np.isin(measured.tasks.labels, SPLIT.validation).all()
-    learning = _Learning(CONFIG, TaskSampler, lambda: False)
+    learning = _Learning(CONFIG, TaskSampler, lambda: False, typical_share(graph, SPLIT))
     of_known = describe(graph, SPLIT.known, seed=3)
     again = learning.measure(lesson_of_measure(graph, SPLIT, of_known, CONFIG))
     np.testing.assert_array_equal(measured.scores, again.scores)
@@ -139,7 +139,7 @@ def test_where_nodes_asked_about_have_no_labels_those_are_measured(graph: Graph)
     split = replace(SPLIT, asked=asked)
     lesson = lesson_of_measure(gone, split, describe(gone, SPLIT.known, seed=3), CONFIG)
     assert not lesson.encoding.asks_annotated
-    measured = _Learning(CONFIG, TaskSampler, lambda: False).measure(lesson)
+    measured = _Learning(CONFIG, TaskSampler, lambda: False, 0.1).measure(lesson)
     assert asked[measured.tasks.queries].all()
     assert measured.auc > 0.7
 

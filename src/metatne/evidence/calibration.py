@@ -3,20 +3,21 @@
 A logistic regression turns a score into *log evidence*: the logarithm of how much likelier a node
 of this score is among holders than among the others. What is added for the prior is the user's:
 the log-odds of the share of nodes that hold the label. Scores grow with the number of supports, so
-slope and intercept depend on it.
+slope and intercept depend on it: along a line in its logarithm, and from there as much higher or
+lower as tasks of about so many supports need for their probabilities to add up to the holders.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Float64
-from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.optimize import brentq, minimize
+from scipy.special import expit, logit, softmax
 
 from metatne.decisions import best_line
 
@@ -25,6 +26,12 @@ LEAST_SLOPE = 1e-3
 PENALTY = 1e-3
 FEW = 3
 """Others with so high a score, of whom fewer say nothing of how many there would be."""
+
+NEAR = 0.5
+"""Numbers of supports are near whose logarithms differ by this."""
+
+MOST_LIFTED = 3.0
+"""What is added to log evidence at the most, either way."""
 
 
 class Scored(NamedTuple):
@@ -43,6 +50,9 @@ class Calibration:
     slopes: tuple[float, float, float]
     intercepts: tuple[float, float, float]
     shapes: tuple[tuple[int, int], ...]
+    lifts: Float64[np.ndarray, " shape"]
+    """What tasks of these shapes need besides: log evidence above the line."""
+
     of_holders: Float64[np.ndarray, "shape quantile"]
     of_others: Float64[np.ndarray, "shape quantile"]
     """Quantiles of the log evidence in tasks of these shapes."""
@@ -52,11 +62,20 @@ class Calibration:
     ) -> Float64[np.ndarray, "*any"]:
         """Log evidence of scores that so many supports gave."""
         level = np.dot(self.intercepts, self._sizes(positives, negatives))
+        level += self._lift(positives, negatives)
         return np.asarray(self.slope(positives, negatives) * scores.astype(np.float64) + level)
 
     def slope(self, positives: int, negatives: int) -> float:
         """Evidence of a unit of score; more score is never less evidence."""
         return max(float(np.dot(self.slopes, self._sizes(positives, negatives))), LEAST_SLOPE)
+
+    def _lift(self, positives: int, negatives: int) -> float:
+        """The mean of what the shapes need, the nearer ones counting more."""
+        gaps = (
+            np.array([_sizes(*shape)[1:] for shape in self.shapes])
+            - _sizes(positives, negatives)[1:]
+        )
+        return float(softmax(-np.square(gaps / NEAR).sum(axis=1) / 2) @ self.lifts)
 
     def _sizes(self, positives: int, negatives: int) -> tuple[float, float, float]:
         """Those of the nearest numbers of supports that scores were read at."""
@@ -91,8 +110,11 @@ def best_threshold(
     return max(best.score, float(logit(max(best.f1, 1e-6) / 2) - logit(prior)))
 
 
-def calibrate(groups: Sequence[Scored]) -> Calibration:
-    """Fit slopes and intercepts on all groups; both signs count alike in each."""
+def calibrate(groups: Sequence[Scored], prior: float) -> Calibration:
+    """Fit slopes and intercepts on all groups; both signs count alike in each.
+
+    Then lift what each group says, so that with this prior its probabilities add up.
+    """
     rows, truth, weights = [], [], []
     for group in groups:
         sizes = np.asarray(_sizes(group.positives, group.negatives))
@@ -104,16 +126,32 @@ def calibrate(groups: Sequence[Scored]) -> Calibration:
         weights.append(np.where(holds, 0.5 / share, 0.5 / (1 - share)) / len(holds))
     found = _logistic(np.concatenate(rows), np.concatenate(truth), np.concatenate(weights))
     slopes, intercepts = tuple(found[:3].tolist()), tuple(found[3:].tolist())
-    nothing = np.zeros((0, 0))
+    nothing = np.zeros((len(groups), 0))
     shapes = tuple((group.positives, group.negatives) for group in groups)
-    plain = Calibration(slopes, intercepts, shapes, nothing, nothing)
+    line = Calibration(slopes, intercepts, shapes, np.zeros(len(groups)), nothing, nothing)
+    plain = replace(line, lifts=np.array([_lift_of(line, group, prior) for group in groups]))
     levels = (np.arange(NUM_THRESHOLDS) + 0.5) / NUM_THRESHOLDS
     of_holders, of_others = [], []
     for group in groups:
         evidence = plain.evidence(group.scores, group.positives, group.negatives)
         of_holders.append(np.quantile(evidence[group.truth], levels))
         of_others.append(np.quantile(evidence[~group.truth], levels))
-    return Calibration(slopes, intercepts, shapes, np.stack(of_holders), np.stack(of_others))
+    return replace(plain, of_holders=np.stack(of_holders), of_others=np.stack(of_others))
+
+
+def _lift_of(line: Calibration, group: Scored, prior: float) -> float:
+    """What has to be added for the mean probability to be the prior, where holders are so many."""
+    log_odds = line.evidence(group.scores, group.positives, group.negatives) + logit(prior)
+
+    def surplus(lift: float) -> float:
+        of_holders, of_others = (
+            expit(log_odds[truth] + lift).mean() for truth in (group.truth, ~group.truth)
+        )
+        return float(prior * of_holders + (1 - prior) * of_others - prior)
+
+    if surplus(-MOST_LIFTED) > 0 or surplus(MOST_LIFTED) < 0:
+        return 0.0  # scores that say nothing of the label
+    return float(brentq(surplus, -MOST_LIFTED, MOST_LIFTED))
 
 
 def _sizes(positives: int, negatives: int) -> tuple[float, float, float]:

@@ -72,7 +72,7 @@ def fit_evidence(
     and those of the measure, are drawn uniformly.
     """
     started = time.perf_counter()
-    learning = _Learning(config, sampler, should_stop)
+    learning = _Learning(config, sampler, should_stop, typical_share(graph, split))
     reach = Reach.nowhere(graph.num_nodes) if "walks" in config.head_without else None
     description = describe(graph, split.known, seed=config.seed, reach=reach)
     measured = None
@@ -87,14 +87,12 @@ def fit_evidence(
     annotated = None if lesson is None else learning.expert(lesson)
     lesson = unannotated_lesson(graph, split, description, config, has_others=annotated is not None)
     unannotated = learning.expert(lesson)
-    labels = graph.labels
-    shares = [len(labels.holders(y)) / max(labels.num_known(y), 1) for y in split.known.tolist()]
     model = EvidenceModel(
         description=description,
         annotated=annotated or unannotated,
         unannotated=unannotated,
         label_names=tuple(graph.labels.names[label] for label in description.columns),
-        typical_share=float(np.clip(np.median(shares), 1 / max(graph.num_nodes, 2), 0.5)),
+        typical_share=typical_share(graph, split),
     )
     if measured is not None:
         measured = measured._replace(seconds=time.perf_counter() - started)
@@ -107,6 +105,7 @@ class _Learning(NamedTuple):
     config: Config
     sampler: SamplerKind
     should_stop: Callable[[], bool]
+    typical_share: float
 
     def expert(self, lesson: Lesson) -> Expert:
         """What all labels of a lesson teach."""
@@ -189,7 +188,14 @@ class _Learning(NamedTuple):
                     truth.append(tasks.is_positive)
             if scores:
                 scored.append(Scored(*shape, np.concatenate(scores), np.concatenate(truth)))
-        return Expert(encoding, head, calibrate(scored))
+        return Expert(encoding, head, calibrate(scored, self.typical_share))
+
+
+def typical_share(graph: Graph, split: LabelSplit) -> float:
+    """Of the nodes, those that hold a known label, by the median over these."""
+    labels = graph.labels
+    shares = [len(labels.holders(y)) / max(labels.num_known(y), 1) for y in split.known.tolist()]
+    return float(np.clip(np.median(shares), 1 / max(graph.num_nodes, 2), 0.5))
 
 
 def _afforded(num_tasks: int, source: Source) -> int:

@@ -143,6 +143,7 @@ def _of_expert(expert: Expert) -> Tensors:
     tensors["slopes"] = torch.tensor(calibration.slopes, dtype=torch.float64)
     tensors["intercepts"] = torch.tensor(calibration.intercepts, dtype=torch.float64)
     tensors["shapes"] = torch.tensor(calibration.shapes, dtype=torch.int64)
+    tensors["lifts"] = torch.from_numpy(calibration.lifts)
     tensors["of_holders"] = torch.from_numpy(calibration.of_holders)
     tensors["of_others"] = torch.from_numpy(calibration.of_others)
     return tensors
@@ -173,10 +174,15 @@ def _to_expert(tensors: Tensors) -> Expert:
     head.load_state_dict(weights)
     first, second, third = tensors["slopes"].tolist()
     fourth, fifth, sixth = tensors["intercepts"].tolist()
+    shapes = tuple((int(p), int(n)) for p, n in tensors["shapes"].tolist())
+    lifts = _numpy(tensors["lifts"]) if "lifts" in tensors else np.zeros(len(shapes))  # of before
+    if lifts.shape != (len(shapes),):
+        raise ValueError(f"lifts: expected {len(shapes)} numbers, found {lifts.shape}")
     calibration = Calibration(
         slopes=(first, second, third),
         intercepts=(fourth, fifth, sixth),
-        shapes=tuple((int(p), int(n)) for p, n in tensors["shapes"].tolist()),
+        shapes=shapes,
+        lifts=lifts,
         of_holders=_numpy(tensors["of_holders"]),
         of_others=_numpy(tensors["of_others"]),
     )
