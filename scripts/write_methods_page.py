@@ -37,8 +37,9 @@ print(method.rank(positives=["lmms", "audacity", "ardour"], top=20))
 ```
 
 Choices (a rate, p and q, when to stop) are made on tasks from validation labels, never on test
-labels. Embeddings that do not depend on labels are kept in the user's cache directory
-(`~/.cache/metatne/embeddings` on Linux) under a digest of the graph and the settings.
+labels; `metatne` and `ridge` also learn their weights from such tasks, by gradient. Embeddings that
+do not depend on labels are kept in the user's cache directory (`~/.cache/metatne/embeddings` on
+Linux) under a digest of the graph and the settings.
 
 ## Two protocols
 
@@ -56,6 +57,18 @@ method without the test labels, and scores tasks drawn from them.
 ## The methods
 
 """
+
+
+OF_METATNE = {
+    "metatne": """What this project ships, by the preset `default`: a kernel ridge on place, degree
+and known labels, around a prior and with walks from the examples, whose weights are meta-learned.
+With `--preset short`, `brief` or `paper` it is the paper's network. Its settings are in
+[cli.md](cli.md#settings).
+""",
+    "metatne-paper": """The paper's network with its published settings (`--preset paper`), hours a
+trial.
+""",
+}
 
 
 def main() -> None:
@@ -76,9 +89,10 @@ def page() -> str:
 def _section(name: str, entry: Entry) -> str:
     kind = _kind(entry)
     where = "" if entry.is_in_paper else " (not in the paper)"
-    text = f"### `{name}`: {entry.title}{where}\n\n{_document(kind)}\n"
+    title = f"### `{name}`: {entry.title}{where}\n\n"
     if not issubclass(kind, Baseline):
-        return text + "\nIts settings are in [cli.md](cli.md#settings).\n"
+        return title + OF_METATNE[name]
+    text = f"{title}{_document(kind)}\n"
     shared = set(BaselineSettings.model_fields)
     own = {k: v for k, v in kind.kind_of_settings.model_fields.items() if k not in shared}
     if not own:

@@ -48,12 +48,16 @@ def ray() -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray")
-def test_what_was_tried_is_not_tried_again(graph: str, tmp_path: Path) -> None:
+def test_what_was_tried_is_not_tried_again(
+    graph: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A graph is found by a relative path too, though trainings work in directories of Ray's."""
+    monkeypatch.chdir(Path(graph).parent)
     lines = search_file(tmp_path / "search.jsonl")
 
     def run(num_samples: int) -> list[dict[str, Any]]:
         size: dict[str, Any] = {"num_samples": num_samples, "num_steps": 10, "validation_tasks": 5}
-        return search(graph, 1, lines, data_dir=None, seconds=600, **size)
+        return search(Path(graph).name, 1, lines, data_dir=None, seconds=600, **size)
 
     found = run(1)
     before = lines.path.read_text()

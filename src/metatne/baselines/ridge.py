@@ -21,6 +21,7 @@ from torch.nn import functional
 from metatne.baselines.base import Baseline, BaselineSettings
 from metatne.baselines.netmf import netmf_vectors
 from metatne.controls import holds_no_known_label, walk_matrix
+from metatne.evidence.description import of_length_one
 from metatne.graph.store import Graph
 from metatne.sampling.splits import LabelSplit
 from metatne.sampling.tasks import Tasks
@@ -110,15 +111,15 @@ def describe_nodes(
 ) -> dict[str, Block]:
     """Every block of the nodes' description, each scaled to a mean square of 1 a node."""
     walk = walk_matrix(graph)
-    netmf = _rows_of_length_one(netmf_vectors(graph, NETMF_DIM))
+    netmf = of_length_one(netmf_vectors(graph, NETMF_DIM))
     none = np.empty(0, dtype=np.int64)
     blocks: dict[str, Block] = {
         "NetMF": netmf,
-        "NetMF of the neighbours": _rows_of_length_one(walk @ netmf),
+        "NetMF of the neighbours": of_length_one(walk @ netmf),
     }
     for count in EIGENVECTORS:
         vectors = spectral_embeddings(graph, none, count, seed=seed)
-        blocks[f"{count} eigenvectors"] = _rows_of_length_one(vectors)
+        blocks[f"{count} eigenvectors"] = of_length_one(vectors)
     blocks["common neighbours"] = _common_neighbours(graph)
     blocks |= _label_blocks(graph, known, walk)
     degree = np.log1p(graph.degrees.astype(np.float32))[:, None]
@@ -136,14 +137,14 @@ def _label_blocks(
     held *= np.sqrt(graph.num_nodes).astype(np.float32)
     blocks: dict[str, Block] = {
         "own labels": held,
-        "own labels, of length 1": _rows_of_length_one(held),
+        "own labels, of length 1": of_length_one(held),
         "holds no known label": holds_no_known_label(graph, known).astype(np.float32)[:, None],
     }
     around = held
     for hop in range(1, NUM_HOPS + 1):
         around = walk @ around
         blocks[f"labels {hop} steps away"] = _centred(around)
-        blocks[f"labels {hop} steps away, of length 1"] = _rows_of_length_one(_centred(around))
+        blocks[f"labels {hop} steps away, of length 1"] = of_length_one(_centred(around))
     root = np.sqrt(np.maximum(graph.degrees, 1).astype(np.float32))[:, None]
     blocks["labels of the neighbours by root of degree"] = _centred((walk @ held) * root)
     return blocks
@@ -178,11 +179,6 @@ def _ranking_loss(scores: Float[Tensor, "task query"], truth: Bool[Tensor, "task
     gaps = scores.unsqueeze(2) - scores.unsqueeze(1)
     is_pair = truth.unsqueeze(2) & ~truth.unsqueeze(1)
     return functional.softplus(-4.0 * gaps[is_pair]).mean()
-
-
-def _rows_of_length_one(rows: Float[np.ndarray, "node feature"]) -> Float32[np.ndarray, ...]:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
 
 
 def _centred(rows: Float[np.ndarray, "node feature"]) -> Float32[np.ndarray, ...]:
