@@ -60,10 +60,10 @@ PriorOption = Annotated[
 
 
 NAMED = 5
-"""Of the nodes that stood in for negatives."""
+"""How many of the nodes that stood in for negatives are named."""
 
 FEW = 5
-"""Positives from which on probabilities are more than rough ones."""
+"""Examples of a sign from which on an answer is more than a rough one."""
 
 
 def given_examples(
@@ -81,9 +81,16 @@ def given_examples(
 
 
 def say_what_is_missing(
-    positives: Sequence[str], negatives: Sequence[str], drawn: Sequence[NodeId] | None = None
+    positives: Sequence[str],
+    negatives: Sequence[str],
+    drawn: Sequence[NodeId] = (),
+    *,
+    has_intervals: bool = False,
 ) -> None:
-    """What so few examples mean for the answer; `drawn` are those that stood in for negatives."""
+    """What so few examples mean for the answer; `drawn` are those that stood in for negatives.
+
+    An answer that `has_intervals` has none where a sign has a single example.
+    """
     if not negatives:
         stood_in = "nodes drawn from the rest of the graph stood in"
         if drawn:
@@ -93,10 +100,9 @@ def say_what_is_missing(
             )
         say(f"no negatives were given: {stood_in}; real ones, two at least, may serve better")
     if len(negatives) == 1:
-        say(
-            "with one negative nothing says how much hangs on it, so there are no intervals, and "
-            "it stands for all nodes that lack the label: give two or more, or none"
-        )
-    if len(positives) < FEW:
-        intervals = ", and there are no intervals" if len(positives) == 1 else ""
-        say(f"with fewer than {FEW} positives probabilities are rough{intervals}")
+        say("with one negative, it stands for all nodes that lack the label: give more, or none")
+    given = {"positives": positives, "negatives": negatives}
+    if few := [name for name, some in given.items() if 0 < len(some) < FEW]:
+        say(f"with fewer than {FEW} {' and '.join(few)} the answer is a rough one")
+    if has_intervals and 1 in (len(positives), len(negatives)):
+        say("nothing says how much hangs on a single example, so there are no intervals")

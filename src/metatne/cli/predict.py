@@ -148,18 +148,23 @@ def predict(
         ranking = _rank_here(model, trained_on, question, output_file, plot)
     else:
         ranking = _rank_on_ray(model, trained_on, question, output_file, cluster)
-    say_what_is_missing(positives, negatives, ranking.weak_negatives)
+    has_intervals = "low" in ranking.shown
+    say_what_is_missing(positives, negatives, ranking.weak_negatives, has_intervals=has_intervals)
     if output_file is not None:
         say(f"wrote {ranking.num_ranked:,} ranked nodes to {output_file}")
-        _say_decisions(ranking, is_own_prior=prior is not None)
-        return
+    else:
+        _show_first(ranking)
+    _say_decisions(ranking, is_own_prior=prior is not None)
+
+
+def _show_first(ranking: Ranking) -> None:
+    """The rows to show, and how many more there are."""
     width = len(str(len(ranking.shown)))
     say(f"{'#':>{width}}  {_titles(ranking.shown)}  node")
     for row in ranking.shown.itertuples():
         show(f"{row.rank:>{width}}  {_confidence(row)}  {row.node}")
     if (num_more := ranking.num_ranked - len(ranking.shown)) > 0:
         say(f"… and {num_more:,} more; --top N shows more, --output FILE keeps all")
-    _say_decisions(ranking, is_own_prior=prior is not None)
 
 
 def _say_decisions(ranking: Ranking, *, is_own_prior: bool) -> None:
@@ -169,7 +174,7 @@ def _say_decisions(ranking: Ranking, *, is_own_prior: bool) -> None:
     whose = "yours" if is_own_prior else "that of a typical known label; --prior SHARE sets it"
     say(
         f"+: {ranking.num_holding:,} of all nodes asked about are taken to hold the label, with a "
-        f"prior of {ranking.prior:.2g} ({whose})"
+        f"prior of {ranking.prior:.3g} ({whose})"
     )
 
 
@@ -208,7 +213,7 @@ class Ranking:
     weak_negatives: list[str | int]
     num_holding: int | None = None
     prior: float | None = None
-    """Of a head that decides, in this process."""
+    """Both None on Ray, and of a head that knows no prior."""
 
 
 def _rank_here(
@@ -227,9 +232,7 @@ def _rank_here(
             _WRITERS[output_file.suffix](table, temporary)
     shown = table.head(question["top"] or SHOWN_BY_DEFAULT)
     told = table.attrs
-    return Ranking(
-        shown, len(table), told["weak_negatives"], told.get("num_holding"), told["prior"]
-    )
+    return Ranking(shown, len(table), told["weak_negatives"], told["num_holding"], told["prior"])
 
 
 def _rank_on_ray(

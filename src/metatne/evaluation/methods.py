@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
@@ -12,6 +12,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from metatne.config import not_one_of, preset
+from metatne.evidence.head import VERSION
 from metatne.extras import needs_extra
 from metatne.graph.store import Graph
 from metatne.prediction.support import NodeId
@@ -31,7 +32,7 @@ class Method(Protocol):
         """All settings by name."""
 
     def fit(self, graph: Graph, *, split: LabelSplit | None = None) -> FittedMethod:
-        """Learn from `split.known`; what is chosen or weighed is so by `split.validation`."""
+        """Learn from `split.known`; choose on tasks of `split.validation`, or learn from these."""
 
     def score_tasks(self, tasks: Tasks) -> Float[np.ndarray, "task query"]:
         """A score for every query; above 0 it is taken to hold the label."""
@@ -131,6 +132,11 @@ def new_method(name: str, settings: dict[str, Any]) -> Method:
         kind = getattr(import_module(entry.module), entry.kind)
     method: Method = kind(**settings)
     return method
+
+
+def shipped_version(name: str, params: Mapping[str, Any]) -> int:
+    """Of what a method does with its settings; of MetaTNE with evidence, that of the head."""
+    return VERSION if params.get("head") == "evidence" else check_method(name).version
 
 
 def preset_of(name: str, preset_name: str, dataset: str) -> dict[str, Any]:

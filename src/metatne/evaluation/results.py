@@ -35,7 +35,7 @@ MEASURED = ("auc", "f1", "recall", "average_precision", "seconds", "memory_gb")
 
 
 MANY_MISSING = 3
-"""Keys: a line without so many is somebody else's."""
+"""Keys: a line that lacks more than so many is somebody else's."""
 
 
 class ResultsFile:

@@ -20,7 +20,7 @@ from typing import Any, Protocol, runtime_checkable
 from metatne.config import hash_settings, used_settings
 from metatne.device import one_thread
 from metatne.errors import MAX_SHOWN, InputError, MetaTNEError, RunError
-from metatne.evaluation.methods import Method, check_method
+from metatne.evaluation.methods import check_method, shipped_version
 from metatne.evaluation.protocol import (
     LastFit,
     TrialResult,
@@ -29,7 +29,6 @@ from metatne.evaluation.protocol import (
     run_trial,
 )
 from metatne.evaluation.results import ResultsFile, trial_key
-from metatne.evidence.head import VERSION
 from metatne.graph.datasets import open_graph
 from metatne.graph.store import Graph
 from metatne.parallel import num_threads
@@ -225,6 +224,7 @@ def _in_processes(trials: dict[int, Trial], jobs: int) -> Iterator[tuple[int, Ou
 def _row_key(trial: Trial) -> Row:
     """The part of a row that is known before the trial is run."""
     graph, settings = _open(trial.reference, trial.data_dir), trial.settings
+    method = new_trial_method(settings, graph.name, trial.number)
     return {
         "dataset": graph.name,
         "method": settings.method,
@@ -239,7 +239,7 @@ def _row_key(trial: Trial) -> Row:
         "config_hash": config_hash(graph, settings, trial.number),
         # Told for readers of the line; what names it is the hash.
         "settings": dict(settings.settings),
-        "version": _version(settings, new_trial_method(settings, graph.name, trial.number)),
+        "version": shipped_version(settings.method, method.get_params()),
     }
 
 
@@ -250,18 +250,12 @@ def config_hash(graph: Graph, settings: TrialSettings, trial: int) -> str:
     method = new_trial_method(settings, graph.name, trial)
     params = method.get_params()
     text = f"{hash_settings(used_settings(params))}/{settings.draws_label_zero}/{graph.fingerprint}"
-    version = _version(settings, method)
+    version = shipped_version(settings.method, params)
     if params.get("head") == "evidence":
         text += f"/head {version}"
     elif version > 1:  # a baseline that was changed
         text += f"/version {version}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def _version(settings: TrialSettings, method: Method) -> int:
-    """Of what a method does with its settings; of MetaTNE, that of its head."""
-    has_evidence = method.get_params().get("head") == "evidence"
-    return VERSION if has_evidence else check_method(settings.method).version
 
 
 def _prepare_worker(threads: int) -> None:

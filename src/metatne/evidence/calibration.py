@@ -28,7 +28,7 @@ FEW = 3
 """Others with so high a score, of whom fewer say nothing of how many there would be."""
 
 NEAR = 0.5
-"""Numbers of supports are near whose logarithms differ by this."""
+"""Width of the bell by which shapes count, in logarithms of the numbers of supports."""
 
 MOST_LIFTED = 3.0
 """What is added to log evidence at the most, either way."""
@@ -71,10 +71,8 @@ class Calibration:
 
     def _lift(self, positives: int, negatives: int) -> float:
         """The mean of what the shapes need, the nearer ones counting more."""
-        gaps = (
-            np.array([_sizes(*shape)[1:] for shape in self.shapes])
-            - _sizes(positives, negatives)[1:]
-        )
+        here = self._sizes(positives, negatives)[1:]
+        gaps = np.array([_sizes(*shape)[1:] for shape in self.shapes]) - here
         return float(softmax(-np.square(gaps / NEAR).sum(axis=1) / 2) @ self.lifts)
 
     def _sizes(self, positives: int, negatives: int) -> tuple[float, float, float]:
@@ -113,7 +111,8 @@ def best_threshold(
 def calibrate(groups: Sequence[Scored], prior: float) -> Calibration:
     """Fit slopes and intercepts on all groups; both signs count alike in each.
 
-    Then lift what each group says, so that with this prior its probabilities add up.
+    Then lift each group to where its probabilities add up at this prior; shapes near each other
+    share their lifts.
     """
     rows, truth, weights = [], [], []
     for group in groups:
@@ -149,8 +148,10 @@ def _lift_of(line: Calibration, group: Scored, prior: float) -> float:
         )
         return float(prior * of_holders + (1 - prior) * of_others - prior)
 
-    if surplus(-MOST_LIFTED) > 0 or surplus(MOST_LIFTED) < 0:
-        return 0.0  # scores that say nothing of the label
+    if surplus(-MOST_LIFTED) > 0:
+        return -MOST_LIFTED
+    if surplus(MOST_LIFTED) < 0:
+        return MOST_LIFTED
     return float(brentq(surplus, -MOST_LIFTED, MOST_LIFTED))
 
 

@@ -80,6 +80,7 @@ def fit_evidence(
         measured = learning.measure(lesson_of_measure(graph, split, description, config))
         known = np.concatenate((split.known, split.validation))
         split = LabelSplit(known, known[:0], split.test, split.asked)
+        learning = learning._replace(typical_share=typical_share(graph, split))
         place, reach = description.place, description.reach
         del description  # before the next takes memory
         description = describe(graph, known, seed=config.seed, place=place, reach=reach)
@@ -92,7 +93,7 @@ def fit_evidence(
         annotated=annotated or unannotated,
         unannotated=unannotated,
         label_names=tuple(graph.labels.names[label] for label in description.columns),
-        typical_share=typical_share(graph, split),
+        typical_share=learning.typical_share,
     )
     if measured is not None:
         measured = measured._replace(seconds=time.perf_counter() - started)

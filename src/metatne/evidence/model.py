@@ -36,7 +36,8 @@ class NodeScores(NamedTuple):
     """The logarithm of how much likelier the node is among holders than among the others."""
 
     error: Float64[np.ndarray, "set node"]
-    """Its standard error: how much it would move with other supports (jackknife)."""
+    """How much it would move with other supports: 1.96 of it either way are an interval of 95 %
+    (the jackknife's, wider by Student's t where positives are few)."""
 
     threshold: Float64[np.ndarray, "set node"]
     """The evidence from which on the node is taken to hold the label."""

@@ -175,7 +175,7 @@ def _to_expert(tensors: Tensors) -> Expert:
     first, second, third = tensors["slopes"].tolist()
     fourth, fifth, sixth = tensors["intercepts"].tolist()
     shapes = tuple((int(p), int(n)) for p, n in tensors["shapes"].tolist())
-    lifts = _numpy(tensors["lifts"]) if "lifts" in tensors else np.zeros(len(shapes))  # of before
+    lifts = _numpy(tensors["lifts"])
     if lifts.shape != (len(shapes),):
         raise ValueError(f"lifts: expected {len(shapes)} numbers, found {lifts.shape}")
     calibration = Calibration(
@@ -205,7 +205,8 @@ def _check_head(encoding: Encoding, weights: Tensors) -> None:
 
 
 def _as_today(tensors: Tensors) -> Tensors:
-    """A model of before some blocks, their mixture, or walks were there: these count for nothing.
+    """A model of before some blocks, their mixture, walks or lifts were there, which count for
+    nothing.
 
     One of before blocks were mixed scores as it did but where an example is not annotated, whose
     own labels now say nothing.
@@ -229,7 +230,11 @@ def _as_today(tensors: Tensors) -> Tensors:
         nowhere = Reach.nowhere(len(tensors["description.place"]))
         tensors = tensors | _of_edges(nowhere)
         tensors |= {f"{name}.head.log_reach": torch.full((2,), NOTHING) for name in experts}
-    return tensors
+    unlifted = [name for name in experts if f"{name}.lifts" not in tensors]
+    return tensors | {
+        f"{name}.lifts": torch.zeros(len(tensors[f"{name}.shapes"]), dtype=torch.float64)
+        for name in unlifted
+    }
 
 
 def _with_silent_block(tensors: Tensors, name: str, *, width: int) -> Tensors:

@@ -27,6 +27,7 @@ from metatne.experiments.search_space import (
     points_to_try,
 )
 from metatne.graph.datasets import open_graph
+from metatne.graph.source import GraphSource
 from metatne.training.trainer import Validation
 
 
@@ -128,7 +129,7 @@ def search(
         attempt = tune.with_parameters(
             _attempt,
             # A training works in a directory of Ray's, where a relative path leads nowhere.
-            reference=str(graph.directory.absolute()) if graph.directory else reference,
+            reference=GraphSource.of(reference).reference,
             trial=trial,
             data_dir=data_dir and data_dir.absolute(),
             num_steps=num_steps,
@@ -178,7 +179,7 @@ def _tune(
 
 def _cause(error: BaseException) -> str:
     """What went wrong in a worker: the last line of what Ray tells, which is all of a traceback."""
-    return str(error).strip().splitlines()[-1]
+    return (str(error).strip() or repr(error)).splitlines()[-1]
 
 
 def _attempt(

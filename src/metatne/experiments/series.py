@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from metatne.evaluation.methods import check_method
-from metatne.evidence.head import VERSION
+from metatne.config import Config
+from metatne.evaluation.methods import check_method, preset_of, shipped_version
 
 Row = dict[str, Any]
 """A finished trial."""
@@ -22,7 +22,7 @@ def series_name(row: Row) -> str:
 
 def is_of_earlier_version(row: Row) -> bool:
     """Whether a trial was run with a method, or a head of MetaTNE's, as it is no longer shipped."""
-    is_default = (row["method"], row["preset"]) == (OURS, "default")
-    if is_default and row.get("settings", {}).get("head", "evidence") == "evidence":
-        return bool(row.get("version") != VERSION)
-    return bool(row.get("version", 1) != check_method(row["method"]).version)
+    params = preset_of(row["method"], row["preset"], row["dataset"]) | row.get("settings", {})
+    if row["method"] == OURS:
+        params = {"head": Config.model_fields["head"].default} | params
+    return bool(row.get("version", 1) != shipped_version(row["method"], params))

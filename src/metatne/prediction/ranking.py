@@ -21,7 +21,7 @@ from metatne.scoring import score_nodes
 Nodes = Int64[np.ndarray, " node"]
 
 CONFIDENCE = 1.96
-"""Standard errors on either side of an interval of 95 %."""
+"""Errors on either side of an interval of 95 %; heads widen theirs where examples are few."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Scores:
     logits: Float[np.ndarray, " node"]
     weak_negatives: Int64[np.ndarray, " weak"]
     errors: Float[np.ndarray, " node"] | None = None
-    """Standard errors of the log-odds, from a head that has them."""
+    """Of the log-odds, from a head that has them: see CONFIDENCE."""
 
     thresholds: Float[np.ndarray, " node"] | None = None
     """The log-odds from which on a node is taken to hold the label; 0 where there are none."""
@@ -83,7 +83,7 @@ def _score_by_evidence(
     prior: float | None,
     progress: Progress | None,
 ) -> Scores:
-    share = model.typical_share if prior is None else prior
+    share = model.typical_share if prior is None else float(prior)
     sets = support.negative_sets
     found = model.score_nodes(support.positives, sets, candidates, prior=share, progress=progress)
     evidence, errors, thresholds = (averaged(list(part), sets, candidates) for part in found)
@@ -141,8 +141,9 @@ def rank_table(node_ids: NodeIds, scores: Scores, top: int | None) -> pd.DataFra
     )
     table.attrs["weak_negatives"] = node_ids.take(scores.weak_negatives)
     table.attrs["decision_line"] = decision_line(scores.thresholds)
-    if scores.thresholds is not None:
-        table.attrs["num_holding"] = int((scores.logits >= scores.thresholds).sum())
+    is_decided = scores.thresholds is not None
+    num_holding = int((scores.logits >= scores.thresholds).sum()) if is_decided else None
+    table.attrs["num_holding"] = num_holding
     table.attrs["prior"] = scores.prior
     return table
 
