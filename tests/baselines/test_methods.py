@@ -154,12 +154,14 @@ def test_meta_gnn_tries_rates_briefly_and_trains_with_the_best(graph: Graph) -> 
         num_steps=5,
         tuning_steps=2,
         fast_choices=(1e-9, 2.0),  # with the first nothing is learned of a task
+        meta_choices=(0.003, 0.01),
         positives=4,
         negatives=6,
         validation_tasks=30,
     ).fit(graph, split=SPLIT)
     assert method.fast_rate_ == 2.0
-    assert method.num_steps_ == 2 * 2 + 5
+    assert method.meta_rate_ in (0.003, 0.01)
+    assert method.num_steps_ == 4 * 2 + 5  # every pair of rates, then the best
 
 
 def test_ridge_has_a_weight_for_every_block(graph: Graph) -> None:
