@@ -92,10 +92,14 @@ def test_controls_say_what_they_say(graph: Graph, tasks: Tasks) -> None:
     assert np.array_equal(unlabelled.scores_, (held == 0).astype(float))
 
 
-def test_the_graph_convolution_is_pygs(graph: Graph) -> None:
-    """A X given, the first layer is an ordinary one: the same as two convolutions."""
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_the_graph_convolution_is_pygs(graph: Graph, is_weighted: bool) -> None:
+    """A X given, the first layer is an ordinary one: the same as two convolutions, slopes too."""
     from torch_geometric.nn import GCNConv
 
+    if is_weighted:
+        edges_of_four = [("a", "b"), ("b", "c"), ("c", "d"), ("b", "d")]
+        graph = hand_made(edges_of_four, weights=[3.0, 0.5, 2.0, 1.0])
     adjacency = normalised_adjacency(graph)
     features = torch.randn(graph.num_nodes, 5, generator=torch.Generator().manual_seed(0))
     network = Network(5, 7, 3, dropout=0.0).eval()
@@ -105,9 +109,14 @@ def test_the_graph_convolution_is_pygs(graph: Graph) -> None:
     last.lin.weight.data = network.last.lin.weight.data.clone()
     rows = np.repeat(np.arange(graph.num_nodes), graph.degrees)
     edges = torch.from_numpy(np.stack((rows, graph.indices.astype(np.int64))))
-    expected = last(functional.relu(first(features, edges)), edges)
+    weights = None if graph.weights is None else torch.tensor(graph.weights, dtype=torch.float32)
+    expected = last(functional.relu(first(features, edges, weights)), edges, weights)
     found = network(adjacency @ features, adjacency)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+    torch.autograd.backward((found**2).mean())
+    torch.autograd.backward((expected**2).mean())
+    torch.testing.assert_close(network.first.weight.grad, first.lin.weight.grad)
+    torch.testing.assert_close(network.last.lin.weight.grad, last.lin.weight.grad)
 
 
 def test_meta_gnn_adapts_by_gradient_descent(graph: Graph, tasks: Tasks) -> None:

@@ -11,12 +11,12 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
-from torch_geometric.nn import GCNConv
 
 from metatne.baselines.base import Baseline
 from metatne.baselines.embedding import Vectors
 from metatne.baselines.gcn_layers import (
     ConvolutionSettings,
+    UndirectedGCNConv,
     node_features,
     normalised_adjacency,
 )
@@ -37,7 +37,9 @@ class GCNSettings(ConvolutionSettings):
     dropout_choices: tuple[float, ...] = Field(
         (0.0, 0.5), description="the share of hidden units dropped is one of these"
     )
-    rate_choices: tuple[float, ...] = Field((0.01,), description="the rate is one of these")
+    rate_choices: tuple[float, ...] = Field(
+        (0.003, 0.01, 0.03), description="the rate is one of these"
+    )
     decay_choices: tuple[float, ...] = Field(
         (0.0, 5e-4), description="the weight decay is one of these"
     )
@@ -52,7 +54,7 @@ class Network(nn.Module):
     def __init__(self, num_features: int, hidden_dim: int, num_labels: int, dropout: float) -> None:
         super().__init__()
         self.first = nn.Linear(num_features, hidden_dim)
-        self.last = GCNConv(hidden_dim, num_labels, normalize=False)
+        self.last = UndirectedGCNConv(hidden_dim, num_labels, normalize=False)
         self.dropout = dropout
 
     def hidden(self, averaged: Float[Tensor, "node feature"]) -> Float[Tensor, "node hidden"]:

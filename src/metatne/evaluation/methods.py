@@ -83,7 +83,8 @@ METHODS = {
     "planetoid": Entry(
         "Planetoid", "metatne.baselines.planetoid", "Planetoid", shares_trainings=True
     ),
-    "gcn": Entry("GCN", "metatne.baselines.gcn", "GCN", shares_trainings=True),
+    # 1 had one rate.
+    "gcn": Entry("GCN", "metatne.baselines.gcn", "GCN", shares_trainings=True, version=2),
     # 1 counted all supports alike, 2 had one meta rate.
     "metagnn": Entry("Meta-GNN", "metatne.baselines.metagnn", "MetaGNN", version=3),
     "metatne": Entry("MetaTNE", "metatne.estimator", "MetaTNE", has_presets=True),
