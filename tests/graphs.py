@@ -54,3 +54,25 @@ def held_by(*nodes: NodeId) -> dict[NodeId, int]:
 
 def _id_type(edges: Sequence[tuple[NodeId, NodeId]]) -> pa.DataType:
     return pa.int64() if isinstance(edges[0][0], int) else pa.large_string()
+
+
+def opposites(num_nodes: int, *, num_pairs: int = 4, degree: int = 8, seed: int = 0) -> Graph:
+    """Communities in pairs: a node links to its own community's opposite, and to no other.
+
+    Node i is of the community i modulo 2 `num_pairs`, opposite of that one up or down; every
+    community has a label of its own, which four out of five of its nodes hold.
+    """
+    generator = np.random.default_rng(seed)
+    num_communities = 2 * num_pairs
+    community = np.arange(num_nodes) % num_communities
+    edges = [
+        (node, int(other))
+        for node in range(num_nodes)
+        for other in generator.choice(np.flatnonzero(community == community[node] ^ 1), degree // 2)
+    ]
+    holds = generator.random(num_nodes) < 0.8
+    labels = {
+        f"of {number}": held_by(*np.flatnonzero(holds & (community == number)).tolist())
+        for number in range(num_communities)
+    }
+    return hand_made(edges, labels, nodes=list(range(num_nodes)), name="opposites")

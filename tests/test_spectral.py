@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from graphs import hand_made, held_by
+from graphs import hand_made, held_by, opposites
 from metatne.graph.node_ids import NodeIds
 from metatne.graph.planted import planted_graph
 from metatne.graph.store import Graph
@@ -116,6 +116,23 @@ def test_filtering_follows_the_definition(monkeypatch: pytest.MonkeyPatch) -> No
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     monkeypatch.setattr("metatne.spectral.SETTLED", 1e-6)
     np.testing.assert_allclose(cosines(graph, 12, [1, 4]), expected @ expected.T, atol=1e-3)
+
+
+@pytest.mark.parametrize("num_nodes", [160, 900])
+def test_in_strides_of_two_both_ends_lead(num_nodes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever solver: the eigenvectors with the largest eigenvalues, without their signs."""
+    graph = opposites(num_nodes, num_pairs=4)
+    adjacency = graph.adjacency().toarray().astype(np.float64)
+    degrees = adjacency.sum(axis=1)
+    roots = np.sqrt(degrees + DEGREE_SHARE * degrees.mean())
+    values, vectors = np.linalg.eigh(adjacency / roots / roots[:, None])
+    leading = np.argsort(-np.abs(values))[:8]  # as many as there are communities: then a gap
+    assert (values[leading] < 0).sum() == 4
+    expected = (vectors * np.abs(values))[:, leading]
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    monkeypatch.setattr("metatne.spectral.SETTLED", 1e-6)
+    rows = spectral_embeddings(graph, np.empty(0, dtype=np.int64), 8, seed=0, stride=2)
+    np.testing.assert_allclose(rows @ rows.T / 8, expected @ expected.T, atol=2e-3)
 
 
 @pytest.mark.parametrize("changed", [{"OVERSAMPLING": 0}, {"MAX_DEGREE": 1}, {"MAX_PASSES": 2}])

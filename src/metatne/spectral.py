@@ -58,18 +58,26 @@ PIECES_AT_A_TIME = 64
 
 @one_thread()
 def spectral_embeddings(
-    graph: Graph, known_labels: Int64[np.ndarray, " label"], dim: int, *, seed: int
+    graph: Graph,
+    known_labels: Int64[np.ndarray, " label"],
+    dim: int,
+    *,
+    seed: int,
+    stride: int = 1,
 ) -> Float32[np.ndarray, "node dim"]:
     """The nodes in the leading eigenvectors, each row of mean square 1 (0 for isolated nodes).
 
-    An eigenvalue says how smoothly its vector lies on the graph: rough ones weigh less.
+    An eigenvalue says how smoothly its vector lies on the graph: rough ones weigh less. In strides
+    of 2 those vectors lead that are smooth from one node to the next but one, be neighbours alike
+    in them or opposite.
     The result does not depend on the number of threads.
     """
-    walk = Walk(Adjacency.of(graph), graph.labels.holds.select(known_labels))
+    walk = Walk(Adjacency.of(graph), graph.labels.holds.select(known_labels), stride=stride)
     if walk.num_rows <= max(SMALL, 2 * (dim + OVERSAMPLING)):
-        block, to_leading = _dense_eigenvectors(walk, dim)
+        block, values, to_leading = _dense_eigenvectors(walk, dim)
     else:
-        block, to_leading = _filtered_eigenvectors(walk, dim, seed)
+        block, values, to_leading = _filtered_eigenvectors(walk, dim, seed)
+    to_leading = (to_leading * values ** (1 / stride)).astype(np.float32)
     embeddings = np.zeros((graph.num_nodes, dim), dtype=np.float32)
 
     def write(rows: slice) -> None:
@@ -83,23 +91,23 @@ def spectral_embeddings(
     return embeddings
 
 
-def _dense_eigenvectors(
-    walk: Walk, dim: int
-) -> tuple[Block, Float32[np.ndarray, "column leading"]]:
-    """All eigenvectors x, and which of them lead, each times its eigenvalue."""
+Leading = tuple[Block, Float64[np.ndarray, " leading"], Float64[np.ndarray, "column leading"]]
+"""A block, the leading eigenvalues (none below 0), and how the block makes their vectors."""
+
+
+def _dense_eigenvectors(walk: Walk, dim: int) -> Leading:
+    """All eigenvectors x as a block."""
     identity = np.eye(walk.num_rows, dtype=np.float32)
     matrix = np.zeros_like(identity)
     walk.combine(identity, matrix)
     roots = np.sqrt(walk.degrees)
     values, vectors = eigh(matrix * (roots[:, None] / roots))
-    leading = np.diag(np.maximum(values, 0))[:, ::-1][:, :dim]
-    return vectors.astype(np.float32), leading.astype(np.float32)
+    leading = np.maximum(values[::-1][:dim], 0).astype(np.float64)
+    return vectors.astype(np.float32), leading, np.eye(walk.num_rows)[:, ::-1][:, :dim]
 
 
-def _filtered_eigenvectors(
-    walk: Walk, dim: int, seed: int
-) -> tuple[Block, Float32[np.ndarray, "column leading"]]:
-    """A block and how it makes the leading eigenvectors y, each times its eigenvalue."""
+def _filtered_eigenvectors(walk: Walk, dim: int, seed: int) -> Leading:
+    """A block that makes eigenvectors y, close to the true ones."""
     block = _random_block(walk, dim + OVERSAMPLING, seed)
     spare = np.zeros_like(block)
     cut = reached = 0.0
@@ -112,7 +120,7 @@ def _filtered_eigenvectors(
             break
         _rotate(block, rotation)
         cut, reached = float(values[-1]), total
-    return block, (rotation[:, :dim] * values[:dim]).astype(np.float32)
+    return block, values[:dim], rotation[:, :dim]
 
 
 def _random_block(walk: Walk, num_columns: int, seed: int) -> Block:

@@ -48,6 +48,19 @@ def test_products(
     np.testing.assert_allclose(out, matrix @ block, atol=1e-5)
 
 
+def test_a_stride_is_two_steps() -> None:
+    graph = planted_graph(200, num_labels=6, mean_degree=7, weighted=True, seed=3).graph
+    labels = np.array([1, 4], dtype=np.int64)
+    matrix = written_down(graph, labels.tolist())
+    walk = Walk(Adjacency.of(graph), graph.labels.holds.select(labels), stride=2)
+    np.testing.assert_array_equal(walk.degrees, walk_over(graph, labels.tolist()).degrees)
+    rng = np.random.default_rng(0)
+    block, out = rng.standard_normal((2, walk.num_rows, 5)).astype(np.float32)
+    expected = 2 * matrix @ matrix @ block - 3 * block + 0.5 * out
+    walk.combine(block, out, of_product=2, of_block=-3, of_out=0.5)
+    np.testing.assert_allclose(out, expected, atol=1e-5)
+
+
 def test_degrees_have_their_share_of_the_mean() -> None:
     """A path a - b - c and a lone d, where a label links a and d."""
     graph = hand_made(

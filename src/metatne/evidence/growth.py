@@ -28,11 +28,14 @@ def grown(model: EvidenceModel, node_ids: NodeIds, graph: Graph) -> EvidenceMode
             f"update: the model knows the label {missing[0]!r} ({len(missing)} in all), which the "
             "new graph lacks; give the labels of before with it"
         )
-    place = _placed(model.description.place, before, graph)
+    stride = model.description.stride
+    place = _placed(model.description.place, before, graph, stride)
     columns = np.array([graph.labels.position(name) for name in model.label_names], dtype=np.int64)
     # What a head has learned to weigh, whatever the new graph would afford.
     reach = model.description.reach.on(Adjacency.of(graph))
-    description = describe(graph, columns, seed=0, place=place, reach=reach, in_this_order=True)
+    description = describe(
+        graph, columns, seed=0, place=place, stride=stride, reach=reach, in_this_order=True
+    )
     return replace(model, description=description)
 
 
@@ -66,12 +69,13 @@ def _placed(
     place: Float32[np.ndarray, "node place"],
     before: Int64[np.ndarray, " node"],
     graph: Graph,
+    stride: int,
 ) -> Float32[np.ndarray, "more place"]:
     placed = np.zeros((graph.num_nodes, place.shape[1]), dtype=np.float32)
     placed[before] = place
     is_new = np.ones(graph.num_nodes, dtype=bool)
     is_new[before] = False
-    walk = Walk(Adjacency.of(graph))
+    walk = Walk(Adjacency.of(graph), stride=stride)
     for _ in range(NUM_ROUNDS if is_new.any() else 0):
         around = np.zeros_like(placed)
         walk.combine(placed, around)

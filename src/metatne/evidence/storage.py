@@ -43,6 +43,7 @@ def to_tensors(model: EvidenceModel) -> Tensors:
     }
     tensors |= _of_edges(description.reach)
     tensors["description.is_known_by_holding"] = torch.tensor(description.is_known_by_holding)
+    tensors["description.stride"] = torch.tensor(description.stride)
     tensors["typical_share"] = torch.tensor(model.typical_share, dtype=torch.float64)
     experts = {"unannotated": model.unannotated}
     if model.annotated is not model.unannotated:
@@ -58,6 +59,7 @@ def from_tensors(tensors: Tensors, label_names: Sequence[str]) -> EvidenceModel:
     description = Description(
         **{name: _numpy(tensors[f"description.{name}"].float()) for name in HALF + SINGLE},
         **{name: _numpy(tensors[f"description.{name}"]) for name in ("columns", "states")},
+        stride=int(tensors.get("description.stride", 1)),
         is_known_by_holding=bool(tensors.get("description.is_known_by_holding", False)),
         reach=Reach(_to_adjacency(_part(tensors, "edges"))),
     )
@@ -123,6 +125,8 @@ def _check_sizes(description: Description) -> None:
         "share": (columns,),
         "rarity": (columns,),
     }
+    if description.stride not in (1, 2):
+        raise ValueError(f"stride: expected 1 or 2, found {description.stride}")
     if description.reach.adjacency.num_nodes != nodes:
         found = description.reach.adjacency.num_nodes
         raise ValueError(f"edges: expected {nodes} nodes, found {found}")
