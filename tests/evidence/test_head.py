@@ -16,7 +16,7 @@ from metatne.estimator import MetaTNE
 from metatne.evidence.adaptation import adapt
 from metatne.evidence.description import NO_LABEL, OWN, nobody
 from metatne.evidence.fitting import fit_evidence
-from metatne.evidence.head import Encoded, EvidenceHead
+from metatne.evidence.head import VERSION, Encoded, EvidenceHead
 from metatne.evidence.learning import make_episodes
 from metatne.evidence.model import EvidenceModel
 from metatne.evidence.reach import reach_of
@@ -327,3 +327,18 @@ def test_nodes_that_hold_one_label_each(graph: Graph) -> None:
     assert np.isfinite(model.rank(**examples)["probability"]).all()
     assert len(model.relate(**examples)) == labels.num_labels
     assert len(model.explain(graph.node_ids[9], **examples)) > 4
+
+
+def test_a_head_that_scores_otherwise_has_another_version(
+    model: EvidenceModel, graph: Graph
+) -> None:
+    """Results are named by the version: whoever changes these numbers raises it, and then them."""
+    holders = graph.labels.holders(17)
+    others = np.setdiff1d(np.arange(graph.num_nodes), holders)
+    asked = np.concatenate((holders[5:10], others[8:13]))
+    found = model.score_nodes(holders[:5], [others[:8]], asked)
+    of_holders = [0.308, 0.746, 1.106, 0.915, 0.864]
+    of_others = [-2.479, -0.014, -1.150, -0.254, -0.767]
+    assert VERSION == 5
+    np.testing.assert_allclose(found.evidence[0], of_holders + of_others, atol=5e-3)
+    np.testing.assert_allclose(found.threshold[0], 0.376, atol=5e-3)
