@@ -333,7 +333,7 @@ def test_a_head_that_scores_otherwise_has_another_version(
     model: EvidenceModel, graph: Graph
 ) -> None:
     """Results are named by the version: whoever changes these numbers raises it, and then them."""
-    holders = graph.labels.holders(17)
+    holders = graph.labels.holders(17).astype(np.int64)
     others = np.setdiff1d(np.arange(graph.num_nodes), holders)
     asked = np.concatenate((holders[5:10], others[8:13]))
     found = model.score_nodes(holders[:5], [others[:8]], asked)
