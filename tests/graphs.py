@@ -56,8 +56,10 @@ def _id_type(edges: Sequence[tuple[NodeId, NodeId]]) -> pa.DataType:
     return pa.int64() if isinstance(edges[0][0], int) else pa.large_string()
 
 
-def opposites(num_nodes: int, *, num_pairs: int = 4, degree: int = 8, seed: int = 0) -> Graph:
-    """Communities in pairs: a node links to its own community's opposite, and to no other.
+def opposites(
+    num_nodes: int, *, num_pairs: int = 4, degree: int = 8, within: float = 0.1, seed: int = 0
+) -> Graph:
+    """Communities in pairs: a node links to its community's opposite, or `within` its own.
 
     Node i is of the community i modulo 2 `num_pairs`, opposite of that one up or down; every
     community has a label of its own, which four out of five of its nodes hold.
@@ -65,10 +67,11 @@ def opposites(num_nodes: int, *, num_pairs: int = 4, degree: int = 8, seed: int 
     generator = np.random.default_rng(seed)
     num_communities = 2 * num_pairs
     community = np.arange(num_nodes) % num_communities
+    is_within = generator.random((num_nodes, degree // 2)) < within
     edges = [
-        (node, int(other))
+        (node, int(generator.choice(np.flatnonzero(community == community[node] ^ (not stays)))))
         for node in range(num_nodes)
-        for other in generator.choice(np.flatnonzero(community == community[node] ^ 1), degree // 2)
+        for stays in is_within[node]
     ]
     holds = generator.random(num_nodes) < 0.8
     labels = {

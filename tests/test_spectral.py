@@ -121,7 +121,7 @@ def test_filtering_follows_the_definition(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("num_nodes", [160, 900])
 def test_in_strides_of_two_both_ends_lead(num_nodes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever solver: the eigenvectors with the largest eigenvalues, without their signs."""
-    graph = opposites(num_nodes, num_pairs=4)
+    graph = opposites(num_nodes, num_pairs=4, within=0.2)
     adjacency = graph.adjacency().toarray().astype(np.float64)
     degrees = adjacency.sum(axis=1)
     roots = np.sqrt(degrees + DEGREE_SHARE * degrees.mean())

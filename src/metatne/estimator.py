@@ -362,7 +362,7 @@ class MetaTNE:
         """The task-agnostic embedding of every node, in the order of the graph's ids."""
         scorer = self._fitted().scorer
         if isinstance(scorer, EvidenceModel):
-            return scorer.description.place.copy()
+            return scorer.description.place.rows.copy()
         return scorer.embeddings.detach().cpu().numpy().copy()
 
     @property

@@ -6,14 +6,15 @@ Known labels take part as nodes: so nodes with the same labels come close, and s
 nodes around them.
 
 The normalised adjacency is D^-1/2 A D^-1/2. Its eigenvectors x are found as y = D^-1/2 x, which
-are those of the walk P = D^-1 A (`graph/walk.py`), with the same eigenvalues.
+are those of the walk P = D^-1 A (`graph/walk.py`), with the same eigenvalues; in strides of two, of
+P^2, whose eigenvalues are squares.
 
 The way to them is *Chebyshev-filtered subspace iteration*. A block of random vectors, a few more
 than are wanted, is multiplied by a polynomial of P which stays within 1 on the eigenvalues that
-are not wanted, [-1, cut], and grows as fast as polynomials can above: T_k(Q), where Q is P with
-[-1, cut] mapped to [-1, 1], by T_{j+1} = 2 Q T_j - T_{j-1}. Then the best approximations within
-the span of the block are taken (Rayleigh and Ritz: a small dense problem), the cut rises to the
-lowest of them, and the next pass begins.
+are not wanted, [-1, cut] ([0, cut] of P^2), and grows as fast as polynomials can above: T_k(Q),
+where Q is P with that interval mapped to [-1, 1], by T_{j+1} = 2 Q T_j - T_{j-1}. Then the best
+approximations within the span of the block are taken (Rayleigh and Ritz: a small dense problem),
+the cut rises to the lowest of them, and the next pass begins.
 """
 
 from __future__ import annotations
@@ -140,7 +141,8 @@ def _random_block(walk: Walk, num_columns: int, seed: int) -> Block:
 
 def _filtered(walk: Walk, block: Block, spare: Block, cut: float) -> tuple[Block, Block]:
     """T_k(Q) block, and the other of the two arrays; both are overwritten."""
-    centre, radius = (cut - 1) / 2, (cut + 1) / 2
+    lowest = walk.lowest if cut > 0 else -1.0  # an interval of no length has no polynomial
+    centre, radius = (cut + lowest) / 2, (cut - lowest) / 2
     degree = math.acosh(GROWTH) / math.acosh((1 - centre) / radius)
     walk.combine(block, spare, of_product=1 / radius, of_block=-centre / radius, of_out=0)
     before, current = block, spare

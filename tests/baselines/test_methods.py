@@ -112,6 +112,8 @@ def test_the_graph_convolution_is_pygs(graph: Graph, is_weighted: bool) -> None:
     weights = None if graph.weights is None else torch.tensor(graph.weights, dtype=torch.float32)
     expected = last(functional.relu(first(features, edges, weights)), edges, weights)
     found = network(adjacency @ features, adjacency)
+    products = network.last.propagate(adjacency, x=found, edge_weight=None)
+    assert type(products.grad_fn).__name__ == "_SymmetricProductBackward"
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
     torch.autograd.backward((found**2).mean())
     torch.autograd.backward((expected**2).mean())

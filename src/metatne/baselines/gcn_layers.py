@@ -44,7 +44,9 @@ def standardised(vectors: Float[Tensor, "node dim"]) -> Float[Tensor, "node dim"
 
 
 def normalised_adjacency(graph: Graph) -> Tensor:
-    """D^-1/2 (A + 1) D^-1/2 as a sparse tensor in rows (CSR)."""
+    """D^-1/2 (A + 1) D^-1/2 as a sparse tensor in rows (CSR); as edges have no direction, it is its
+    own transpose, which `UndirectedGCNConv` relies on.
+    """
     rows = np.repeat(np.arange(graph.num_nodes), graph.degrees)
     edges = torch.from_numpy(np.stack((rows, np.asarray(graph.indices, dtype=np.int64))))
     weights = None if graph.weights is None else torch.tensor(graph.weights, dtype=torch.float32)
@@ -75,9 +77,10 @@ class _SymmetricProduct(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, adjacency: Tensor, x: Tensor) -> Tensor:
-        ctx.adjacency = adjacency
+        ctx.save_for_backward(adjacency)
         return adjacency @ x
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[None, Tensor]:
-        return None, ctx.adjacency @ slopes[0]
+        (adjacency,) = ctx.saved_tensors
+        return None, adjacency @ slopes[0]

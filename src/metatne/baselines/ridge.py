@@ -21,7 +21,7 @@ from torch.nn import functional
 from metatne.baselines.base import Baseline, BaselineSettings
 from metatne.baselines.netmf import netmf_vectors
 from metatne.controls import holds_no_known_label, walk_matrix
-from metatne.evidence.description import of_length_one
+from metatne.evidence.place import of_length_one
 from metatne.graph.store import Graph
 from metatne.sampling.splits import LabelSplit
 from metatne.sampling.tasks import Tasks

@@ -17,14 +17,12 @@ from jaxtyping import Bool, Float, Float32, Int8, Int64
 
 from metatne.config import HeadPart
 from metatne.evidence.expected import expected_by_place, expected_labels
+from metatne.evidence.place import Place, of_length_one, place_of, rounded
 from metatne.evidence.reach import Reach
 from metatne.graph.raw import HOLDS, UNKNOWN
 from metatne.graph.store import Graph
 from metatne.graph.walk import Adjacency, Walk
-from metatne.seeding import numpy_generator
-from metatne.spectral import spectral_embeddings
 
-STRUCTURE_DIM = 128
 COARSE_DIM = 32
 NUM_HOPS = 3
 LABEL_TABLES = NUM_HOPS + 2
@@ -34,16 +32,6 @@ MAX_LABEL_COLUMNS = 256
 LABEL_FLOATS = 500_000_000
 """Numbers that the blocks of labels may have in all; on a large graph the labels that most
 nodes hold stand for the others."""
-
-MAX_STRIDE_COLUMNS = 32
-"""Labels that are asked how far apart their holders are."""
-
-STRIDE_MARGIN = 2.0
-"""How many times as much two steps must say as one: where both say about the same, as of kinds of
-words in a text, one is as good as two (LOG.md)."""
-
-STRIDE_FLOOR = 0.01
-"""What two steps must say at least; by chance they say this much of few labels on a small graph."""
 
 NO_LABEL = -1
 """Where a task's label is none of the known ones."""
@@ -140,11 +128,8 @@ class Description:
     states: Int8[np.ndarray, "node column"]
     """Whether the node holds the label, lacks it, or it is not known."""
 
-    place: Float32[np.ndarray, "node place"]
-    """In the leading eigenvectors of the graph, of length 1."""
-
-    stride: int
-    """Steps from a node to those that are like it by place (`stride_of`)."""
+    place: Place
+    """In the leading eigenvectors of the graph."""
 
     around: Float32[np.ndarray, "hop node column"]
     """What the known labels 1, 2, 3 steps away have more than all nodes have on average."""
@@ -176,7 +161,7 @@ class Description:
     @property
     def num_nodes(self) -> int:
         """Of the graph."""
-        return len(self.place)
+        return len(self.place.rows)
 
     @cached_property
     def is_annotated(self) -> Bool[np.ndarray, " node"]:
@@ -231,6 +216,8 @@ class Description:
             return np.asarray(held * self.rarity)
         if name == "degree":
             return np.asarray(self.degree[nodes][..., None])
+        if name == "place":
+            return np.asarray(self.place.rows[nodes])
         table: np.ndarray = (
             self.around[int(name.removeprefix("around")) - 1]
             if name.startswith("around")
@@ -260,16 +247,15 @@ def describe(
     *,
     seed: int,
     hidden: Bool[np.ndarray, " node"] | None = None,
-    place: Float32[np.ndarray, "node place"] | None = None,
-    stride: int | None = None,
+    place: Place | None = None,
     reach: Reach | None = None,
     in_this_order: bool = False,
 ) -> Description:
     """All that is known, as if the labels of the `hidden` nodes were not.
 
-    `place`, its `stride` and `reach`, which no single label changes, are made unless they are
-    given. The known labels with the most holders get a column each; or all of them do,
-    `in_this_order`.
+    `place`, of which labels choose the stride alone, and `reach`, which no label changes, are made
+    unless they are given. The known labels with the most holders get a column each; or all of them
+    do, `in_this_order`.
     """
     columns = known if in_this_order else _columns(graph, known)
     states = graph.labels.table(columns)
@@ -277,22 +263,17 @@ def describe(
         states[hidden] = UNKNOWN
     if graph.labels.is_known_by_holding:  # what holds none of these is known by another label
         states[~(states == HOLDS).any(axis=1)] = UNKNOWN
+    adjacency = Adjacency.of(graph)
+    walk = Walk(adjacency)
+    if place is None:  # before the tables of labels take memory
+        place = place_of(graph, walk, states, seed=seed)
     is_known = states != UNKNOWN
     num_known = np.maximum(is_known.sum(axis=0), 1)
     share = (states == HOLDS).sum(axis=0) / num_known
     rarity = (1 / np.sqrt(np.maximum(share, 1 / num_known))).astype(np.float32)
     surplus = np.where(is_known, (states == HOLDS) - share, 0) * rarity
-    adjacency = Adjacency.of(graph)
-    walk = Walk(adjacency)
     around = _around(walk, surplus.astype(np.float32))
-    if stride is None:
-        stride = stride_of(walk, surplus, is_known, seed=seed)
-    if place is None:
-        none = np.empty(0, dtype=np.int64)
-        dim = min(STRUCTURE_DIM, max(graph.num_nodes - 1, 1))
-        found = spectral_embeddings(graph, none, dim, seed=seed, stride=stride)
-        place = rounded(of_length_one(found))
-    by_place = expected_by_place(place, states, share)
+    by_place = expected_by_place(place.rows, states, share)
     is_annotated = is_known.any(axis=1)
     around_known = np.zeros((graph.num_nodes, 1), dtype=np.float32)
     walk.combine(is_annotated.astype(np.float32)[:, None], around_known)
@@ -300,7 +281,6 @@ def describe(
         columns=columns,
         states=states,
         place=place,
-        stride=stride,
         around=rounded(around),
         expected=rounded(expected_labels(by_place, around, states, share) * rarity),
         by_place=rounded(by_place * rarity),
@@ -326,40 +306,6 @@ def num_columns(num_nodes: int, num_labels: int) -> int:
     return min(num_labels, MAX_LABEL_COLUMNS, room)
 
 
-def stride_of(
-    walk: Walk,
-    surplus: Float[np.ndarray, "node column"],
-    is_known: Bool[np.ndarray, "node column"],
-    *,
-    seed: int,
-) -> int:
-    """2 where holders of a label are to be met two steps from each other rather than one, else 1.
-
-    On most graphs neighbours are alike. On some they are opposite: buyers and sellers, hosts and
-    guests. How likely one holder is to meet another is a sum over the eigenvectors, of squares
-    times the eigenvalue for one step and times its square for two: where none is below 0, two steps
-    cannot say more than one. What comes back to where it started is not counted: it is what is
-    left when everyone's sign is drawn anew.
-    """
-    table, is_known = surplus[:, :MAX_STRIDE_COLUMNS], is_known[:, :MAX_STRIDE_COLUMNS]
-    weights = walk.degrees[:, None] * is_known
-    means = (weights * table).sum(axis=0) / np.maximum(weights.sum(axis=0), np.finfo(float).tiny)
-    held = np.where(is_known, table - means, 0).astype(np.float32)
-    signs = numpy_generator(seed, "stride").choice(np.array([-1, 1], np.float32), held.shape)
-    met, returned = np.zeros_like(held), np.zeros_like(held)
-    walk.combine(held, met)
-    walk.combine(signs * held, returned)
-    all_in_all = np.einsum("n,nc->c", walk.degrees, held**2)
-    if not (all_in_all > 0).any():
-        return 1
-    one_step = np.einsum("n,nc->c", walk.degrees, held * met)
-    two_steps = np.einsum("n,nc->c", walk.degrees, met**2 - returned**2)
-    told = all_in_all > 0
-    after_one = float((one_step[told] / all_in_all[told]).mean())
-    after_two = float((two_steps[told] / all_in_all[told]).mean())
-    return 2 if after_two > max(STRIDE_MARGIN * after_one, STRIDE_FLOOR) else 1
-
-
 def _around(
     walk: Walk, surplus: Float32[np.ndarray, "node column"]
 ) -> Float32[np.ndarray, "hop node column"]:
@@ -369,18 +315,6 @@ def _around(
         walk.combine(before, hop)
         before = hop
     return around
-
-
-def of_length_one(rows: Float[np.ndarray, "*rows column"]) -> Float32[np.ndarray, "*rows column"]:
-    """The rows, each divided by its length; those of length 0 stay."""
-    lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
-
-
-def rounded(table: Float[np.ndarray, "*any"]) -> Float32[np.ndarray, "*any"]:
-    """The numbers as half precision has them, in which they are saved: loading changes nothing."""
-    largest = float(np.finfo(np.float16).max)
-    return np.asarray(np.clip(table, -largest, largest).astype(np.float16), dtype=np.float32)
 
 
 def _standardised(values: Float[np.ndarray, " node"]) -> Float32[np.ndarray, " node"]:

@@ -81,11 +81,9 @@ def fit_evidence(
         known = np.concatenate((split.known, split.validation))
         split = LabelSplit(known, known[:0], split.test, split.asked)
         learning = learning._replace(typical_share=typical_share(graph, split))
-        place, stride, reach = description.place, description.stride, description.reach
+        place, reach = description.place, description.reach
         del description  # before the next takes memory
-        description = describe(
-            graph, known, seed=config.seed, place=place, stride=stride, reach=reach
-        )
+        description = describe(graph, known, seed=config.seed, place=place, reach=reach)
     lesson = annotated_lesson(graph, split, description, config)
     annotated = None if lesson is None else learning.expert(lesson)
     lesson = unannotated_lesson(graph, split, description, config, has_others=annotated is not None)

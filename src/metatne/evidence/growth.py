@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Int64
 
 from metatne.errors import GraphMismatchError, UnknownNodeError
-from metatne.evidence.description import describe, of_length_one, rounded
+from metatne.evidence.description import describe
 from metatne.evidence.model import EvidenceModel
+from metatne.evidence.place import Place, of_length_one, rounded
 from metatne.graph.node_ids import NodeIds
 from metatne.graph.raw import LACKS, UNKNOWN
 from metatne.graph.store import Graph
@@ -28,14 +29,11 @@ def grown(model: EvidenceModel, node_ids: NodeIds, graph: Graph) -> EvidenceMode
             f"update: the model knows the label {missing[0]!r} ({len(missing)} in all), which the "
             "new graph lacks; give the labels of before with it"
         )
-    stride = model.description.stride
-    place = _placed(model.description.place, before, graph, stride)
+    place = _placed(model.description.place, before, graph)
     columns = np.array([graph.labels.position(name) for name in model.label_names], dtype=np.int64)
     # What a head has learned to weigh, whatever the new graph would afford.
     reach = model.description.reach.on(Adjacency.of(graph))
-    description = describe(
-        graph, columns, seed=0, place=place, stride=stride, reach=reach, in_this_order=True
-    )
+    description = describe(graph, columns, seed=0, place=place, reach=reach, in_this_order=True)
     return replace(model, description=description)
 
 
@@ -65,19 +63,14 @@ def _positions_of_before(node_ids: NodeIds, graph: Graph) -> Int64[np.ndarray, "
         ) from error
 
 
-def _placed(
-    place: Float32[np.ndarray, "node place"],
-    before: Int64[np.ndarray, " node"],
-    graph: Graph,
-    stride: int,
-) -> Float32[np.ndarray, "more place"]:
-    placed = np.zeros((graph.num_nodes, place.shape[1]), dtype=np.float32)
-    placed[before] = place
+def _placed(place: Place, before: Int64[np.ndarray, " node"], graph: Graph) -> Place:
+    rows = np.zeros((graph.num_nodes, place.rows.shape[1]), dtype=np.float32)
+    rows[before] = place.rows
     is_new = np.ones(graph.num_nodes, dtype=bool)
     is_new[before] = False
-    walk = Walk(Adjacency.of(graph), stride=stride)
+    walk = Walk(Adjacency.of(graph), stride=place.stride)
     for _ in range(NUM_ROUNDS if is_new.any() else 0):
-        around = np.zeros_like(placed)
-        walk.combine(placed, around)
-        placed[is_new] = of_length_one(around[is_new])
-    return rounded(placed)
+        around = np.zeros_like(rows)
+        walk.combine(rows, around)
+        rows[is_new] = of_length_one(around[is_new])
+    return Place(rounded(rows), place.stride)

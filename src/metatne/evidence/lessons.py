@@ -163,7 +163,6 @@ def _as_if_hidden(
         seed=0,
         hidden=hidden,
         place=full.place,
-        stride=full.stride,
         reach=full.reach,
         in_this_order=True,
     )

@@ -20,11 +20,12 @@ from metatne.evidence.description import (
 )
 from metatne.evidence.head import NOTHING, Encoding, EvidenceHead
 from metatne.evidence.model import EvidenceModel
+from metatne.evidence.place import Place
 from metatne.evidence.reach import Reach
 from metatne.graph.walk import Adjacency
 
 Tensors = dict[str, Tensor]
-HALF = ("place", "around", "expected", "by_place")
+HALF = ("around", "expected", "by_place")
 SINGLE = ("degree", "around_known", "share", "rarity")
 
 OTHERS_AT_FIRST = 8
@@ -41,9 +42,10 @@ def to_tensors(model: EvidenceModel) -> Tensors:
         f"description.{name}": torch.from_numpy(getattr(description, name))
         for name in (*SINGLE, "columns", "states")
     }
+    tensors["description.place"] = torch.from_numpy(description.place.rows).half()
+    tensors["description.stride"] = torch.tensor(description.place.stride)
     tensors |= _of_edges(description.reach)
     tensors["description.is_known_by_holding"] = torch.tensor(description.is_known_by_holding)
-    tensors["description.stride"] = torch.tensor(description.stride)
     tensors["typical_share"] = torch.tensor(model.typical_share, dtype=torch.float64)
     experts = {"unannotated": model.unannotated}
     if model.annotated is not model.unannotated:
@@ -59,7 +61,7 @@ def from_tensors(tensors: Tensors, label_names: Sequence[str]) -> EvidenceModel:
     description = Description(
         **{name: _numpy(tensors[f"description.{name}"].float()) for name in HALF + SINGLE},
         **{name: _numpy(tensors[f"description.{name}"]) for name in ("columns", "states")},
-        stride=int(tensors.get("description.stride", 1)),
+        place=_to_place(_part(tensors, "description")),
         is_known_by_holding=bool(tensors.get("description.is_known_by_holding", False)),
         reach=Reach(_to_adjacency(_part(tensors, "edges"))),
     )
@@ -78,6 +80,13 @@ def from_tensors(tensors: Tensors, label_names: Sequence[str]) -> EvidenceModel:
         label_names=tuple(label_names),
         typical_share=float(tensors["typical_share"]),
     )
+
+
+def _to_place(tensors: Tensors) -> Place:
+    stride = tensors.get("stride", torch.tensor(1))  # which it was before there were two
+    if stride.shape != () or stride.item() not in (1, 2):
+        raise ValueError(f"stride: expected 1 or 2, found {stride.tolist()}")
+    return Place(_numpy(tensors["place"].float()), int(stride))
 
 
 def _of_edges(reach: Reach) -> Tensors:
@@ -113,9 +122,9 @@ def _to_adjacency(tensors: Tensors) -> Adjacency:
 
 def _check_sizes(description: Description) -> None:
     """Refuse tables that do not belong together, or have what is no number."""
-    nodes, columns = len(description.place), len(description.columns)
+    place = description.place.rows
+    nodes, columns = len(place), len(description.columns)
     expected = {
-        "place": (nodes, description.place.shape[-1]),
         "states": (nodes, columns),
         "around": (NUM_HOPS, nodes, columns),
         "expected": (nodes, columns),
@@ -125,13 +134,13 @@ def _check_sizes(description: Description) -> None:
         "share": (columns,),
         "rarity": (columns,),
     }
-    if description.stride not in (1, 2):
-        raise ValueError(f"stride: expected 1 or 2, found {description.stride}")
     if description.reach.adjacency.num_nodes != nodes:
         found = description.reach.adjacency.num_nodes
         raise ValueError(f"edges: expected {nodes} nodes, found {found}")
+    tables = {name: getattr(description, name) for name in expected} | {"place": place}
+    expected["place"] = (nodes, place.shape[-1])
     for name, shape in expected.items():
-        table = getattr(description, name)
+        table = tables[name]
         if table.shape != shape:
             raise ValueError(f"{name}: expected the shape {shape}, found {table.shape}")
         if not np.isfinite(table).all():

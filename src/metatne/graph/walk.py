@@ -1,12 +1,14 @@
 """The walk over a graph and its labels, as a matrix that is never written down.
 
 Each known label joins the graph as one more node, linked to its holders. With A the adjacency
-of nodes and labels together and D its degrees, the walk is P = D^-1 A. A product with P adds up
-rows, so it needs no copy of the adjacency, weighted or not: a stored graph is read where it lies.
+of nodes and labels together and D its degrees, the walk is P = D^-1 A, or two such steps at once.
+A product with P adds up rows, so it needs no copy of the adjacency, weighted or not: a stored graph
+is read where it lies.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, Self
 
@@ -56,28 +58,46 @@ class Walk:
     """P over nodes and known labels; `degrees` are D's, with their share of the mean."""
 
     def __init__(
-        self, adjacency: Adjacency, holds: LabelPairs | None = None, *, stride: int = 1
+        self,
+        adjacency: Adjacency,
+        holds: LabelPairs | None = None,
+        *,
+        stride: int = 1,
     ) -> None:
         """Over these nodes, and over the labels that they hold if they are to take part.
 
-        With a stride of 2 every step is two, and P is (D^-1 A)^2.
+        With a stride of 2 every step is two of them: P is (D^-1 A)^2.
         """
-        self._stride = 1  # until degrees are known
+        if stride not in (1, 2):
+            raise ValueError(f"stride: expected 1 or 2, found {stride}")
         if holds is None:
             nothing = np.empty(0, dtype=np.int64)
             holds = LabelPairs.of(nothing, nothing, 0, adjacency.num_nodes)
+        self._stride = stride
         self.num_rows = adjacency.num_nodes + len(holds.counts)
         self._links = links = _links_of(adjacency, holds)
         self._pieces = _even_pieces(links)
         self._inverse_degrees = np.ones(self.num_rows, dtype=np.float32)
-        sums = np.zeros((self.num_rows, 1), dtype=np.float32)
-        self.combine(np.ones_like(sums), sums)  # with D = 1 for now, P is A
+        ones = np.ones((self.num_rows, 1), dtype=np.float32)
+        sums = np.zeros_like(ones)
+        self._step(ones, ones, sums, (1, 0, 0))  # with D = 1 for now, P is A
         self.is_linked = sums[:, 0] > 0
         degrees = sums[:, 0].astype(np.float64)
         # Without a single link P is 0, whatever D is.
         self.degrees = degrees + DEGREE_SHARE * (degrees.mean() or 1.0)
         self._inverse_degrees = (1 / self.degrees).astype(np.float32)
-        self._stride = stride
+
+    @property
+    def lowest(self) -> float:
+        """No eigenvalue of P is below it."""
+        return -1.0 if self._stride == 1 else 0.0
+
+    @cached_property
+    def return_chances(self) -> Float32[np.ndarray, " node"]:
+        """How likely one is back after two single steps, over links between nodes."""
+        chances = np.zeros(len(self._links.indptr) - 1, dtype=np.float32)
+        _add_returns(self._links, self._inverse_degrees, chances)
+        return chances
 
     def combine(
         self,
@@ -89,25 +109,24 @@ class Walk:
         of_out: float = 0.0,
     ) -> None:
         """Make `out` of_product * P block + of_block * block + of_out * out."""
-        stepped = block
-        for _ in range(self._stride - 1):
-            stepped = self._one_step(stepped, np.zeros_like(block), (1.0, 0.0, 0.0))
-        if stepped is block:
-            self._one_step(block, out, (of_product, of_block, of_out))
-        else:
-            self._one_step(stepped, out, (of_product, 0.0, of_out))
-            out += np.float32(of_block) * block
+        halfway = block
+        if self._stride == 2:
+            halfway = np.zeros_like(block)
+            self._step(block, block, halfway, (1, 0, 0))
+        self._step(halfway, block, out, (of_product, of_block, of_out))
 
-    def _one_step(self, block: Block, out: Block, factors_of: tuple[float, float, float]) -> Block:
-        factors = np.array(factors_of, dtype=np.float32)
+    def _step(
+        self, block: Block, kept: Block, out: Block, factors: tuple[float, float, float]
+    ) -> None:
+        """Make `out` D^-1 A block, kept and out, each times its factor."""
+        by = np.array(factors, dtype=np.float32)
 
         def work(rows: slice) -> None:
             _combine_rows(
-                rows.start, rows.stop, self._links, self._inverse_degrees, factors, block, out
+                rows.start, rows.stop, self._links, self._inverse_degrees, by, block, kept, out
             )
 
         in_threads(work, self._pieces)
-        return out
 
 
 class _Links(NamedTuple):
@@ -169,10 +188,11 @@ def _combine_rows(
     inverse_degrees: Float32[np.ndarray, " row"],
     factors: Float32[np.ndarray, " three"],
     block: Block,
+    kept: Block,
     out: Block,
 ) -> None:
     num_nodes, num_columns = len(links.indptr) - 1, block.shape[1]
-    of_product, of_block, of_out = factors
+    of_product, of_kept, of_out = factors
     label_rows = block[num_nodes:]
     total = np.empty(num_columns, dtype=np.float32)
     from_labels = np.empty(num_columns, dtype=np.float32)
@@ -194,8 +214,22 @@ def _combine_rows(
         share = of_product * inverse_degrees[row]
         for column in range(num_columns):
             product = share * (total[column] + links.label_weight * from_labels[column])
-            kept = of_block * block[row, column] + of_out * out[row, column]
-            out[row, column] = product + kept
+            rest = of_kept * kept[row, column] + of_out * out[row, column]
+            out[row, column] = product + rest
+
+
+@compiled
+def _add_returns(
+    links: _Links,
+    inverse_degrees: Float32[np.ndarray, " row"],
+    chances: Float32[np.ndarray, " node"],
+) -> None:
+    for node in range(len(chances)):
+        total = np.float32(0)
+        for entry in range(links.indptr[node], links.indptr[node + 1]):
+            weight = links.unit * links.weights[entry] if len(links.weights) else np.float32(1)
+            total += weight * weight * inverse_degrees[links.indices[entry]]
+        chances[node] = total * inverse_degrees[node]
 
 
 @compiled

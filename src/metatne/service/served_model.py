@@ -132,7 +132,7 @@ class ServedModel:
         """The embeddings of some nodes (`MetaTNE.embeddings_` copies those of all)."""
         scorer = self.trained.scorer
         if isinstance(scorer, EvidenceModel):
-            rows: Float32[np.ndarray, "node dim"] = scorer.description.place[nodes]
+            rows: Float32[np.ndarray, "node dim"] = scorer.description.place.rows[nodes]
             return rows
         rows = scorer.embeddings.detach()[nodes].cpu().numpy()
         return rows

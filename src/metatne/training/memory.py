@@ -12,12 +12,12 @@ from metatne.evidence.description import (
     LABEL_TABLES,
     OTHERS,
     OWN,
-    STRUCTURE_DIM,
     mixed_places,
     num_columns,
 )
 from metatne.evidence.head import block_pairs
 from metatne.evidence.lessons import num_folds
+from metatne.evidence.place import PLACE_DIM
 from metatne.evidence.reach import walking_floats
 from metatne.free_memory import available_memory, format_bytes
 from metatne.graph.store import Graph
@@ -90,9 +90,10 @@ def evidence_bytes(size: GraphSize, config: Config) -> int:
     """Of a training of the head `evidence`: graph, eigenvectors, descriptions, tasks."""
     entry = _FLOAT + (_FLOAT + 8 if size.is_weighted else 0)
     graph = entry * size.num_entries + _HELD_BYTES * size.num_held
-    start = _BLOCKS * _FLOAT * size.num_nodes * (STRUCTURE_DIM + OVERSAMPLING)
+    # One more in strides of two.
+    start = (_BLOCKS + 1) * _FLOAT * size.num_nodes * (PLACE_DIM + OVERSAMPLING)
     columns = num_columns(size.num_nodes, size.num_labels)
-    place = _FLOAT * size.num_nodes * STRUCTURE_DIM
+    place = _FLOAT * size.num_nodes * PLACE_DIM
     # States, three hops and both tables of what is expected, with nobody hidden and by fold, and
     # what it takes to make one.
     descriptions = 1 + num_folds(size.num_nodes) + 4
@@ -101,7 +102,7 @@ def evidence_bytes(size: GraphSize, config: Config) -> int:
     # Tasks of known labels and of validation labels: products of blocks, the prior's columns.
     blocks = OWN + OTHERS
     num_pairs = len(block_pairs(len(blocks), mixed_places(blocks)))
-    of_node = supports * num_pairs + STRUCTURE_DIM + columns
+    of_node = supports * num_pairs + PLACE_DIM + columns
     tasks = 2 * config.head_tasks * 2 * supports * of_node * _FLOAT
     walks = _BLOCKS * _FLOAT * walking_floats(size.num_nodes)
     return graph + _NODE_BYTES * size.num_nodes + max(start, place + tables + tasks + walks)

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int64
 
-from metatne.evidence.description import of_length_one
+from metatne.evidence.place import of_length_one
 from metatne.experiments.beyond.trial import Lines, Trial, line
 from metatne.graph.labels import Labels
 from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape
