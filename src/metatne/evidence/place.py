@@ -69,8 +69,8 @@ def stride_of(walk: Walk, states: Int8[np.ndarray, "node column"]) -> int:
 
 
 def likeness(walk: Walk, states: Int8[np.ndarray, "node column"]) -> tuple[float, float] | None:
-    """How like a node, by its labels, those are that a step leads to, and two steps that do not
-    come back: correlations, over the links between nodes of which labels are known.
+    """How much of what a node holds more than others is met after a step, and after two that do not
+    come back; each as a share of what there would be if all that is known were the same.
 
     A label is a sum of eigenvectors, and one step multiplies each by its eigenvalue, two by the
     square of it. So of a label that lies where eigenvalues are above 0, two steps say less than
@@ -80,17 +80,15 @@ def likeness(walk: Walk, states: Int8[np.ndarray, "node column"]) -> tuple[float
     most_held = np.argsort(-(states == HOLDS).sum(axis=0), kind="stable")[:MAX_ASKED]
     states = states[:, most_held]
     known = (states != UNKNOWN).astype(np.float32)
-    shares = _by_degree(walk, states == HOLDS) / np.maximum(_by_degree(walk, known), TINY)
+    num_known = np.maximum(_by_degree(walk, known), TINY)
+    shares = _by_degree(walk, states == HOLDS) / num_known
     held = known * ((states == HOLDS) - shares.astype(np.float32))
-    size = _by_degree(walk, held**2) / np.maximum(_by_degree(walk, known), TINY)
-    of_held, of_known = _after_steps(walk, held), _after_steps(walk, known)
-    possible = [float((size * links).sum()) for links in of_known]
-    if min(possible) <= 0:
+    size = _by_degree(walk, held**2) / num_known
+    one_step, two_steps = _after_steps(walk, held)
+    links, _ = _after_steps(walk, known)
+    if not (most := float((size * links).sum())):
         return None
-    after_one, after_two = (
-        float(found.sum()) / most for found, most in zip(of_held, possible, strict=True)
-    )
-    return after_one, after_two
+    return float(one_step.sum()) / most, float(two_steps.sum()) / most
 
 
 def _after_steps(
