@@ -207,6 +207,23 @@ def test_nodes_without_any_label_are_pointed_out(run: Run, tmp_path: Path) -> No
     assert "count as lacking" not in done.err
 
 
+def test_labels_that_differ_in_case_alone_are_pointed_out(run: Run) -> None:
+    Path("e.csv").write_text("ann,bob\nbob,cat\n")
+    Path("l.csv").write_text("ann,Jazz\nbob,jazz\ncat,Folk\n")
+    done = run("graph", "import", "e.csv", "--labels", "l.csv", "--out", "g")
+    assert "the labels 'Jazz' and 'jazz' differ in case alone, and count as two" in done.err
+    assert "Folk" not in done.err
+
+
+def test_swapped_columns_are_suspected(run: Run) -> None:
+    Path("e.csv").write_text("ann,bob\nbob,cat\ncat,dan\n")
+    Path("l.csv").write_text("jazz,ann\njazz,bob\nfolk,cat\n")
+    done = run("graph", "import", "e.csv", "--labels", "l.csv", "--out", "g")
+    assert done.code == 2
+    assert "were its columns swapped (expected: a node, then a label)" in done.err
+    assert "--keep-unlinked" not in done.err
+
+
 def test_swapped_files_are_suspected(run: Run, town: Town) -> None:
     done = run("graph", "import", town.labels, "--labels", town.edges, "--out", "g")
     assert done.code == 2

@@ -158,6 +158,8 @@ def test_unknown_nodes_are_answered_with_the_nearest(run: Run, town: Town) -> No
         (["-p", person(1), "-p", person(1)], f"found twice: '{person(1)}'"),
         (["-p", person(1), "-n", person(1)], f"found in both: '{person(1)}'"),
         (["-p", person(1), "--support", "good.csv"], "with --support, or with --positive"),
+        (["--support", "empty.txt"], "empty.txt: expected at least 1 node that holds the label"),
+        (["--support", "lacking.csv"], "lacking.csv: expected at least 1 node that holds the"),
         (["--support", "missing.csv"], "there is no file missing.csv"),
         (["--support", "folder"], "folder is a directory, but a file was expected"),
         (["--support", "bad.csv"], "bad.csv:2: expected a node and 1 or 0 (node,1), found 'b,2'"),
@@ -176,6 +178,7 @@ def test_unknown_nodes_are_answered_with_the_nearest(run: Run, town: Town) -> No
 )
 def test_mistakes_are_said(run: Run, town: Town, given: list[str], message: str) -> None:
     Path("good.csv").write_text(f'"{person(1)}",1\n"{person(2)}",0\n')
+    Path("lacking.csv").write_text(f'"{person(2)}",0\n')
     Path("bad.csv").write_text('a,1\nb,2\n\n"c,1\n,1\n')
     Path("latin.csv").write_bytes("Müller,1\n".encode("latin-1"))
     Path("example.txt").write_text(f'"{person(1)}"\n')

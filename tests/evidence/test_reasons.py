@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
+from graphs import hand_made
 from metatne.errors import ConfigError, GraphMismatchError
 from metatne.estimator import MetaTNE
 from metatne.evidence.model import EvidenceModel
@@ -163,8 +164,6 @@ def test_new_nodes_are_placed_by_their_edges(whole: Graph) -> None:
 
 def part_of(graph: Graph, kept: np.ndarray) -> Graph:
     """The graph of these nodes and the edges among them."""
-    from graphs import hand_made
-
     names = graph.node_ids.take(np.arange(graph.num_nodes))
     place = {node: number for number, node in enumerate(kept.tolist())}
     adjacency = graph.adjacency().tocoo()
@@ -188,6 +187,12 @@ def part_of(graph: Graph, kept: np.ndarray) -> Graph:
     return made.with_labels(
         Labels.from_statements(graph.labels.names, made.num_nodes, nodes, labels)
     )
+
+
+def test_an_update_with_another_graph_is_told(model: MetaTNE) -> None:
+    other = hand_made([("ann", "bob"), ("bob", "cat")])
+    with pytest.raises(GraphMismatchError, match=r"none of the model's 600 nodes: is it another"):
+        model.update(other)
 
 
 def test_an_update_may_not_lose_nodes_or_labels(model: MetaTNE, graph: Graph) -> None:

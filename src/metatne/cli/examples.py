@@ -77,7 +77,15 @@ def given_examples(
             "positives: expected at least 1 node that holds the label, found none; "
             "name it with --positive NODE, or in a file with --support FILE"
         )
-    return read_support(support) if support else (positive or [], negative or [])
+    if support is None:
+        return positive or [], negative or []
+    positives, negatives = read_support(support)
+    if not positives:
+        raise SupportError(
+            f"{support}: expected at least 1 node that holds the label (a line such as node,1), "
+            f"found none; {len(negatives)} that lack it"
+        )
+    return positives, negatives
 
 
 def say_what_is_missing(

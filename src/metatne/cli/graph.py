@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -193,6 +194,8 @@ def import_graph(
     graph.save(out, overwrite=overwrite)
     for line in graph.report.lines():
         say(line)
+    for one, other in _alike_but_for_case(graph.labels.names):
+        say(f"the labels {one!r} and {other!r} differ in case alone, and count as two")
     num_bare = graph.num_nodes - graph.labels.num_annotated
     if graph.labels.num_labels and num_bare and not unlisted_unknown:
         say(
@@ -200,6 +203,14 @@ def import_graph(
             "if nobody looked at them, import with --unlisted-unknown"
         )
     say(f"stored {graph!r} in {out}")
+
+
+def _alike_but_for_case(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of labels that are one, perhaps, written in two ways."""
+    first: dict[str, str] = {}
+    for name in names:
+        if (other := first.setdefault(name.casefold(), name)) != name:
+            yield other, name
 
 
 @app.command("info", cls=Command)

@@ -263,10 +263,12 @@ def reproduce(
                 "give the same command to go on with the others"
             ) from stop
     elsewhere = "" if out == RESULTS else f" --results {out} --out {out}.md"
-    say(
-        f"the {len(todo)} trials that you asked for are in {path}; "
-        f"`metatne report{elsewhere}` makes tables of them"
+    asked = (
+        "1 trial that you asked for is"
+        if len(todo) == 1
+        else (f"{len(todo)} trials that you asked for are")
     )
+    say(f"the {asked} in {path}; `metatne report{elsewhere}` makes tables of them")
 
 
 def _queries(row: dict[str, Any]) -> str:

@@ -54,8 +54,14 @@ def num_judged_otherwise(
 
 def _positions_of_before(node_ids: NodeIds, graph: Graph) -> Int64[np.ndarray, " node"]:
     """Where the nodes that were there are now."""
+    ids = node_ids.take(np.arange(len(node_ids)))
+    if len(ids) > 1 and (graph.node_ids.find(ids) < 0).all():
+        raise GraphMismatchError(
+            f"update: expected the graph of before, with more nodes or other edges, but "
+            f"{graph.name!r} has none of the model's {len(ids):,} nodes: is it another graph?"
+        )
     try:
-        return graph.node_ids.positions(node_ids.take(np.arange(len(node_ids))))
+        return graph.node_ids.positions(ids)
     except UnknownNodeError as error:
         raise GraphMismatchError(
             f"update: a node of the model is not in {graph.name!r}, and nodes may be added, "

@@ -93,6 +93,9 @@ def write_report(rows_by_study: dict[str, list[Row]]) -> str:
         "`short` and `brief` are that network from a spectral start that knows the known labels, "
         "for 500 and 1,000 steps, and `brief` decides at a line that validation tasks choose. "
         "Data sets called *planted* are synthetic; all they have of the real ones is their size.\n",
+        "*Earlier version*: run before the method was last changed, and kept until it has been run "
+        "again; LOG.md says what changed and by how much. Of a method that has both, each is a row "
+        "of its own.\n",
         "In the protocol `unlabelled-queries` 40 % of the nodes have lost their known labels, and "
         "only these are asked about. Under the paper's, where nodes show all other labels they "
         "hold, much of any lead of a method that sees known labels is a leak: in BlogCatalog and "

@@ -66,8 +66,8 @@ def download(
         kept = f" ({destination} was not touched)" if destination.exists() else ""
         raise DatasetError(
             f"could not download {url}: {error}{kept}; download it by hand and put it into "
-            f"{destination.parent} as {destination.name}, or set METATNE_DATA to the directory "
-            "that has it"
+            f"{destination.parent} as {destination.name}, or name the directory that "
+            "has it (--data-dir DIR, data_dir=…, or the variable METATNE_DATA)"
         ) from error
     return destination
 

@@ -127,16 +127,18 @@ def _refuse_unknown_nodes(
     ]
     if len(first) > MAX_SHOWN:
         lines.append(f"… and {len(first) - MAX_SHOWN:,} more nodes that the graph lacks")
+    if _looks_like_edges(raw, ids, node_ids):
+        lines.append(
+            f"most labels of {raw.source} are nodes: were its columns swapped (expected: a node, "
+            "then a label), or were the edges and the labels swapped?"
+        )
+        raise LabelError("\n".join(lines))
     lines.append(
         f"the labels name {len(first):,} node{'' if len(first) == 1 else 's'} without an edge; "
         "mend the ids, or keep such nodes as isolated ones (keep_unlinked, --keep-unlinked)"
     )
     if _place(raw, int(missing[0])) == f"{raw.source}:1":
         lines.append("is line 1 a header? say --label-header (label_header=True)")
-    if _looks_like_edges(raw, ids, node_ids):
-        lines.append(
-            f"most labels of {raw.source} are nodes: were the edges and the labels swapped?"
-        )
     raise LabelError("\n".join(lines))
 
 
