@@ -94,6 +94,10 @@ def test_one_step_where_neighbours_are_not_known() -> None:
     walk = Walk(Adjacency.of(graph))
     assert likeness(walk, states) is None
     assert stride_of(walk, states) == 1
+    states[1] = graph.labels.table(KNOWN)[1]  # of one node it is known
+    told = likeness(walk, states)
+    assert told is not None
+    assert 0.3 < told[1] < 1
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -29,7 +29,6 @@ STRIDE_FLOOR = 0.03
 """What two steps must say at least: by chance they say nearly as much of few labels on a small
 graph."""
 
-
 TINY = np.finfo(np.float64).tiny
 """Where a sum that is divided by may be 0."""
 
@@ -85,10 +84,11 @@ def likeness(walk: Walk, states: Int8[np.ndarray, "node column"]) -> tuple[float
     held = known * ((states == HOLDS) - shares.astype(np.float32))
     size = _by_degree(walk, held**2) / num_known
     one_step, two_steps = _after_steps(walk, held)
-    links, _ = _after_steps(walk, known)
-    if not (most := float((size * links).sum())):
+    known_one, known_two = (float((size * links).sum()) for links in _after_steps(walk, known))
+    if not known_one:
         return None
-    return float(one_step.sum()) / most, float(two_steps.sum()) / most
+    # Both by the same, to be comparable, unless more is known two steps away than one.
+    return float(one_step.sum()) / known_one, float(two_steps.sum()) / max(known_one, known_two)
 
 
 def _after_steps(
