@@ -135,7 +135,7 @@ def fitted(head: str) -> MetaTNE:
     return MetaTNE(**settings).fit(Graph.from_edges(edges, labels=labels))
 
 
-OF_NO_NODE = ("columns", "share", "rarity", "around", "is_known_by_holding", "reach")
+OF_NO_NODE = ("columns", "share", "rarity", "place", "around", "is_known_by_holding", "reach")
 
 
 def in_order(adjacency: Adjacency, order: np.ndarray[Any, Any]) -> Adjacency:
@@ -165,6 +165,7 @@ def renumbered(model: MetaTNE, order: np.ndarray[Any, Any]) -> MetaTNE:
         moved = replace(
             description,
             **by_node,
+            place=description.place._replace(rows=description.place.rows[order]),
             around=description.around[:, order],
             reach=Reach(in_order(description.reach.adjacency, order)),
         )
