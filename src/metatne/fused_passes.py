@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401 - compiled products use it: loaded now, it obeys `one_thread`
 from jaxtyping import Float32
 
-from metatne.compiled import compiled_for_sums
+from metatne.compiled import compiled_for_sums, compiled_in_place, part_in_place
 
 NORM_EPSILON = 1e-6
 
@@ -92,7 +92,7 @@ def passed_on(arrays: Arrays, saved: Saved) -> Array:
     return closeness
 
 
-@compiled_for_sums
+@compiled_in_place
 def _mix_tile(
     arrays: Arrays, task: int, first: int, last: int, centred: Array, hidden: Array, scale: Array
 ) -> None:
@@ -111,15 +111,21 @@ def _mix_tile(
                      arrays.folded_settled[task, token], arrays.folded_values[task, query],
                      kept, merged)  # fmt: skip
             else:
-                x[:] = arrays.queries[task, query]
-                active[:] = arrays.folded_queries[task, query]
+                _copy(x, arrays.queries[task, query])
+                _copy(active, arrays.folded_queries[task, query])
             scale[row] = _centre(x)
             for i in range(len(active)):
                 argument = active[i] * scale[row] + bias[i]
                 active[i] = np.float32(0.0) if argument < 0 else argument
 
 
-@compiled_for_sums
+@part_in_place
+def _copy(out: Array, vector: Array) -> None:
+    for i in range(len(out)):
+        out[i] = vector[i]
+
+
+@part_in_place
 def _centre(vector: Array) -> np.float32:
     """Remove the mean in place and return 1 / std."""
     dim = np.float32(len(vector))
@@ -134,7 +140,7 @@ def _centre(vector: Array) -> np.float32:
     return np.float32(1.0 / np.sqrt(squares / dim + np.float32(NORM_EPSILON)))
 
 
-@compiled_for_sums
+@part_in_place
 def _mix(
     mixed: Array, support: Array, settled: Array, values: Array, kept: Array, merged: Array
 ) -> None:
@@ -159,7 +165,7 @@ def _mix(
             mixed[i] += a0 * s0[i] + b0 * v0[i]
 
 
-@compiled_for_sums
+@compiled_in_place
 def _norm_tile(
     arrays: Arrays,
     task: int,
@@ -178,7 +184,8 @@ def _norm_tile(
     bias, gain = arrays.narrow_bias, arrays.gain
     for query in range(first, last):
         gap = gaps[query]
-        gap[:] = 0.0
+        for i in range(dim):
+            gap[i] = 0.0
         for token in range(tokens):
             is_support = token < tokens - 1
             row = (query - first) * tokens + token
@@ -224,6 +231,7 @@ def passed_back(arrays: Arrays, saved: Saved, outer: Array) -> Arrays:
     by_x = np.empty((size, dim), dtype=np.float32)
     by_fed = np.empty((size, dim), dtype=np.float32)
     by_hidden = np.empty((size, width), dtype=np.float32)
+    by_gap = np.empty(dim, dtype=np.float32)
     by_narrow, total = np.empty_like(arrays.narrow), by.narrow
     for task in range(num_tasks):
         for first in range(0, num_queries, queries_per_tile):
@@ -233,7 +241,7 @@ def passed_back(arrays: Arrays, saved: Saved, outer: Array) -> Arrays:
             centred, hidden = saved.centred[task, rows], saved.hidden[task, rows]
             _norm_tile_backward(arrays, by, task, first, last, saved.normed[task, rows],
                                 saved.last_scale[task, rows], saved.gaps[task], outer[task],
-                                by_x, by_fed)  # fmt: skip
+                                by_x, by_fed, by_gap)  # fmt: skip
             np.dot(by_fed[:count], arrays.narrow, by_hidden[:count])
             np.dot(by_fed[:count].T, hidden, by_narrow)
             total += by_narrow
@@ -242,7 +250,7 @@ def passed_back(arrays: Arrays, saved: Saved, outer: Array) -> Arrays:
     return by
 
 
-@compiled_for_sums
+@compiled_in_place
 def _norm_tile_backward(
     arrays: Arrays,
     by: Arrays,
@@ -255,13 +263,13 @@ def _norm_tile_backward(
     outer: Array,
     by_x: Array,
     by_fed: Array,
+    by_gap: Array,
 ) -> None:
     """Gradients by the feed-forward net's output, and by C x as far as it passes by the net."""
     tokens = arrays.kept.shape[2] + 1
     dim = normed.shape[1]
     is_masked = len(arrays.query_mask) > 0
     gain, by_gain, by_bias = arrays.gain, by.gain, by.narrow_bias
-    by_gap = np.empty(dim, dtype=np.float32)
     for query in range(first, last):
         factor = np.float32(-2.0 / np.sqrt(dim)) * outer[query]
         gap = gaps[query]
@@ -298,7 +306,7 @@ def _norm_tile_backward(
                     by_bias[i] += by_y
 
 
-@compiled_for_sums
+@compiled_in_place
 def _mix_tile_backward(
     arrays: Arrays,
     by: Arrays,
@@ -331,13 +339,13 @@ def _mix_tile_backward(
             for i in range(dim):
                 by_vector[i] += along * x[i]
             if token == tokens - 1:
-                by.queries[task, query] = by_vector
-                by.folded_queries[task, query] = by_folded
+                _copy(by.queries[task, query], by_vector)
+                _copy(by.folded_queries[task, query], by_folded)
                 continue
             kept, merged = arrays.kept[task, query, token], arrays.merged[task, query, token]
             by_kept, by_merged = by.kept[task, query, token], by.merged[task, query, token]
-            by_kept[:] = 0.0
-            by_merged[:] = 0.0
+            for head in range(len(kept)):
+                by_kept[head] = by_merged[head] = 0.0
             _hand_on(by_vector, arrays.settled[task, token], arrays.values[task, query],
                      kept, merged, by.supports[task, token], by.settled[task, token],
                      by.values[task, query], by_kept, by_merged)  # fmt: skip
@@ -347,7 +355,7 @@ def _mix_tile_backward(
                      by.folded_values[task, query], by_kept, by_merged)  # fmt: skip
 
 
-@compiled_for_sums
+@part_in_place
 def _hand_on(
     by_mixed: Array,
     settled: Array,
