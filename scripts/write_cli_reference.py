@@ -98,10 +98,10 @@ def _by_dataset(presets: dict[str, dict[str, Any]], name: str, default: Any) -> 
 
 
 def _settings_table() -> str:
-    of_paper, of_brief = (
+    by_dataset = [
         {name: preset(each, name) for name in DATASETS if DATASETS[name].paper_key}
-        for each in ("paper", "brief")
-    )
+        for each in PRESETS[2:]  # the others are the same for all
+    ]
     lines = [
         f"| setting | {' | '.join(f'`{name}`' for name in PRESETS)} | meaning |",
         f"|{'---|' * (2 + len(PRESETS))}",
@@ -111,8 +111,7 @@ def _settings_table() -> str:
         values = (
             _value(field.default),
             _value(short.get(name, field.default)),
-            _by_dataset(of_brief, name, field.default),
-            _by_dataset(of_paper, name, field.default),
+            *(_by_dataset(each, name, field.default) for each in by_dataset),
         )
         lines.append(f"| `{name}` | {' | '.join(values)} | {field.description} |")
     return "\n".join([*lines, ""])

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float32
 
-from metatne.config import make_config
+from metatne.config import TAKE_THE_PAPERS_HEAD, make_config
 from metatne.device import one_thread, resolve_device
 from metatne.errors import (
     ConfigError,
@@ -119,8 +119,8 @@ class MetaTNE:
         if self.config.head == "evidence" and resume:
             raise ConfigError(
                 "resume: the head 'evidence' is learned in seconds and keeps no checkpoint; give "
-                "the settings of the training that was stopped (--preset short, brief or paper), "
-                "or train without resume"
+                f"the settings of the training that was stopped ({TAKE_THE_PAPERS_HEAD}), or train "
+                "without resume"
             )
         if team is not None:
             check_team(self.config)

@@ -129,7 +129,7 @@ def test_bad_trials(text: str) -> None:
         (["--method", "magic"], "v5, found 'magic'"),
         (
             ["--preset", "papr"],
-            "preset: expected one of default, short, brief, paper, found 'papr'",
+            "preset: expected one of default, short, brief, paper-small, paper, found 'papr'",
         ),
         (["--set", "dimm=3"], "there is no setting 'dimm'; did you mean 'dim'?"),
         (["--set", "seed=3"], "a trial's number is its seed"),

@@ -72,7 +72,10 @@ def test_counting_a_graph(run: Run, graph: Path) -> None:
     [
         (("overal",), "STUDY: expected one of datasets, overall, fewer"),
         (("overal",), "found 'overal'; did you mean 'overall'?"),
-        (("overall", "--preset", "breif"), "preset: expected one of default, short, brief, paper"),
+        (
+            ("overall", "--preset", "breif"),
+            "preset: expected one of default, short, brief, paper-small, paper",
+        ),
         (
             ("visual", "--trials", "1-2"),
             "--trials: the study 'visual' is of one trial, found '1-2'",

@@ -94,7 +94,7 @@ def test_the_same_seed_gives_the_same_model(run: Run, town: Town) -> None:
         (["--seed", "-1"], "seed: expected greater than or equal to 0, found -1"),
         (
             ["--preset", "papr"],
-            "preset: expected one of default, short, brief, paper, found 'papr'",
+            "preset: expected one of default, short, brief, paper-small, paper, found 'papr'",
         ),
         (["--config", "missing.toml"], "missing.toml: no such file"),
         (["--config", "."], "--config: expected a TOML file, found the directory ."),

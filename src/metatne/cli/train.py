@@ -112,9 +112,9 @@ def train(
 ) -> None:
     """Learn from a graph and its known labels, and save the model.
 
-    The default takes seconds. With the paper's head (--preset short, brief or paper) Ctrl-C stops
-    at the end of a step and keeps what was learned in MODEL.unfinished, as does a checkpoint now
-    and then; --resume goes on from there.
+    The default takes seconds. With the paper's head (--preset short, brief, paper-small or paper)
+    Ctrl-C stops at the end of a step and keeps what was learned in MODEL.unfinished, as does a
+    checkpoint now and then; --resume goes on from there.
     """
     cluster = chosen_cluster(engine, workers, address)
     checkpoint = _checkpoint(out)

@@ -93,7 +93,7 @@ METHODS = {
         "metatne.estimator",
         "MetaTNE",
         has_presets=True,
-        preset="paper",
+        preset="paper-small",
     ),
     "ridge": Entry("Kernel ridge", "metatne.baselines.ridge", "KernelRidge", is_in_paper=False),
     "ppr": Entry("PageRank", "metatne.baselines.pagerank", "PageRank", is_in_paper=False),

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
 
-from metatne.config import Config
+from metatne.config import TAKE_THE_PAPERS_HEAD, Config
 from metatne.errors import ConfigError
 
 Piece = TypeVar("Piece")
@@ -63,5 +63,5 @@ def check_team(config: Config) -> None:
     if config.head == "evidence":
         raise ConfigError(
             "head: 'evidence' is learned in seconds by one process, and no team can share it; "
-            "leave --engine ray out, or take the paper's head (--preset short, brief or paper)"
+            f"leave --engine ray out, or take the paper's head ({TAKE_THE_PAPERS_HEAD})"
         )
