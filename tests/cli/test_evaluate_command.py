@@ -133,7 +133,7 @@ def test_bad_trials(text: str) -> None:
         ),
         (["--set", "dimm=3"], "there is no setting 'dimm'; did you mean 'dim'?"),
         (["--set", "seed=3"], "a trial's number is its seed"),
-        (["--jobs", "0"], "Input should be greater than or equal to 1"),
+        (["--jobs", "0"], "expected greater than or equal to 1, found '0'"),
         (["--out", "."], "--out: expected a file, found the directory ."),
         (["--out", "broken.jsonl"], "broken.jsonl:1: expected a JSON object, found 'nonsense'"),
         (["--out", "broken.jsonl/r.jsonl"], "broken.jsonl is not a directory"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import typer
+from pydantic import ValidationError
 from typer.core import TyperCommand
 
 from metatne.cli.console import fail
@@ -35,6 +36,17 @@ def new_app(**settings: Any) -> typer.Typer:
 
 class Command(TyperCommand):
     """A command that ends with a message and an exit code, never with a traceback."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options; of one that is refused, say what was expected and what came."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            if isinstance(error.__cause__, ValidationError):
+                problem = error.__cause__.errors()[0]
+                expected = problem["msg"].removeprefix("Input should be ")
+                error.message = f"expected {expected}, found {problem['input']!r}"
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command: 1 for a failed run, 2 for a user's mistake."""

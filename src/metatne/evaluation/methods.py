@@ -89,7 +89,7 @@ METHODS = {
     "metagnn": Entry("Meta-GNN", "metatne.baselines.metagnn", "MetaGNN", version=3),
     "metatne": Entry("MetaTNE", "metatne.estimator", "MetaTNE", has_presets=True),
     "metatne-paper": Entry(
-        "MetaTNE, as published",
+        "MetaTNE of the paper",
         "metatne.estimator",
         "MetaTNE",
         has_presets=True,

@@ -240,7 +240,7 @@ def _tables(study: Study, rows: Sequence[Row]) -> Iterator[str]:
         yield _table(cell, cells[cell])
         yield from _kept_starts(cells[cell])
         for metric in study.compared:
-            yield _comparison(cells[cell], metric)
+            yield _comparison(cells[cell], metric, preset=study.preset)
 
 
 def _queries(cell: Cell) -> tuple[int, int]:
@@ -316,12 +316,16 @@ def _mean_std(values: Sequence[float]) -> str:
     return f"{statistics.mean(values):.4f}{spread}"
 
 
-def _comparison(rows: Sequence[Row], metric: str) -> str:
-    """MetaTNE against every other method on the trials that both have."""
+def _comparison(rows: Sequence[Row], metric: str, *, preset: str) -> str:
+    """MetaTNE against every other method on the trials that both have.
+
+    With the preset that the study is about; where that has no trial, with each that has.
+    """
     groups = list(_by_method(rows))
     ours = [(name, trials) for method, name, trials in groups if method == OURS]
+    of_study = [(name, trials) for name, trials in ours if trials[0]["preset"] == preset]
     tables = []
-    for name, trials in ours:
+    for name, trials in of_study or ours:
         lines = list(_against(name, trials, [g for g in groups if g[1] != name], metric))
         if lines:
             tables.append("\n".join(lines) + "\n")
