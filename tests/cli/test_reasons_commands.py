@@ -152,6 +152,7 @@ def test_a_model_is_updated_for_new_nodes(
     done = run("update", model, "larger", "--out", "updated")
     assert done.code == 0, done.err
     assert "1 new" in done.err
+    assert "1 of the new nodes are taken to lack all of the model's labels" in done.err
     assert "none that it learned from (" in done.err
     assert "unheard of): those that are new" in done.err
     found = run("predict", "updated", *examples(people), "--top", 1000)

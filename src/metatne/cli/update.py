@@ -20,7 +20,7 @@ from metatne.cli.options import (
 from metatne.cli.saving import save_model
 from metatne.errors import MAX_SHOWN
 from metatne.estimator import MetaTNE
-from metatne.evidence.growth import num_judged_otherwise
+from metatne.evidence.growth import judgements
 from metatne.evidence.model import EvidenceModel
 from metatne.graph.source import GraphSource
 from metatne.graph.store import Graph
@@ -29,6 +29,11 @@ EXAMPLE = """\b
 Example:
   metatne graph import edges-of-today.csv --labels labels.csv --out mygraph-today
   metatne update model mygraph-today --out model-today"""
+
+IF_NOBODY_LOOKED = (
+    "if nobody has looked at them, import the graph with --unlisted-unknown (or --unannotated "
+    "FILE) and update the model again"
+)
 
 app = new_app()
 
@@ -55,7 +60,7 @@ def update(
     save_model(after, GraphSource.of(graph), out, overwrite=overwrite)
     num_nodes = len(after.trained_.node_ids)
     say(f"saved {out}: {num_nodes:,} nodes, {num_nodes - len(before.trained_.node_ids):,} new")
-    _tell_of_nodes_judged_otherwise(before, after, today)
+    _tell_of_judgements(before, after, today)
     known = {*before.trained_.known_labels, *before.trained_.validation_labels}
     others = [name for name in today.labels.names if name not in known]
     if others:
@@ -67,21 +72,25 @@ def update(
         )
 
 
-def _tell_of_nodes_judged_otherwise(before: MetaTNE, after: MetaTNE, today: Graph) -> None:
+def _tell_of_judgements(before: MetaTNE, after: MetaTNE, today: Graph) -> None:
     old, new = before.trained_.scorer, after.trained_.scorer
     assert isinstance(old, EvidenceModel)  # no other can be updated
     assert isinstance(new, EvidenceModel)
-    lacking, unknown = num_judged_otherwise(old, before.trained_.node_ids, new, today)
-    if lacking:
+    told = judgements(old, before.trained_.node_ids, new, today)
+    if told.new_lacking:
         say(
-            f"{lacking:,} of the nodes of before, whose labels the model did not know, are now "
-            "taken to lack all of its labels; if nobody has looked at them, import the graph with "
-            "--unlisted-unknown (or --unannotated FILE) and update the model again"
+            f"{told.new_lacking:,} of the new nodes are taken to lack all of the model's labels, "
+            f"as they hold none; {IF_NOBODY_LOOKED}"
         )
-    if unknown:
+    if told.now_lacking:
         say(
-            f"{unknown:,} of the nodes of before, which lacked all labels of the model, are now "
-            "unknown to it; if they do lack them, import the graph without --unlisted-unknown (or "
-            "--unannotated FILE) and update the model again; if they were unknown all along, train "
-            "again"
+            f"{told.now_lacking:,} of the nodes of before, whose labels the model did not know, "
+            f"are now taken to lack all of its labels; {IF_NOBODY_LOOKED}"
+        )
+    if told.now_unknown:
+        say(
+            f"{told.now_unknown:,} of the nodes of before, which lacked all labels of the model, "
+            "are now unknown to it; if they do lack them, import the graph without "
+            "--unlisted-unknown (or --unannotated FILE) and update the model again; if they were "
+            "unknown all along, train again"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int64
@@ -37,19 +38,37 @@ def grown(model: EvidenceModel, node_ids: NodeIds, graph: Graph) -> EvidenceMode
     return replace(model, description=description)
 
 
-def num_judged_otherwise(
+class Judgements(NamedTuple):
+    """Nodes that hold no label of the model's, by what was taken for granted of them."""
+
+    now_lacking: int
+    """Of before, that lack every label now, and of whose labels none was known."""
+
+    now_unknown: int
+    """Of before, of whose labels none is known now, and that lacked every label."""
+
+    new_lacking: int
+    """New, that lack every label."""
+
+
+def judgements(
     old: EvidenceModel, node_ids: NodeIds, new: EvidenceModel, graph: Graph
-) -> tuple[int, int]:
-    """Nodes of before that lack every label now, of which none was known; and the other way."""
-    states = new.description.states[_positions_of_before(node_ids, graph)]
-    before = old.description.states
+) -> Judgements:
+    """What a growing of `old` to `new` took nodes for."""
+    places = _positions_of_before(node_ids, graph)
+    is_new = np.ones(graph.num_nodes, dtype=bool)
+    is_new[places] = False
+    states, before = new.description.states, old.description.states
 
     def are(found: np.ndarray, state: int) -> np.ndarray:
         return np.asarray((found == state).all(axis=1))
 
-    lacking = are(before, UNKNOWN) & are(states, LACKS)
-    unknown = are(before, LACKS) & are(states, UNKNOWN)
-    return int(lacking.sum()), int(unknown.sum())
+    lacking, unknown = are(states, LACKS), are(states, UNKNOWN)
+    return Judgements(
+        now_lacking=int((are(before, UNKNOWN) & lacking[places]).sum()),
+        now_unknown=int((are(before, LACKS) & unknown[places]).sum()),
+        new_lacking=int((lacking & is_new).sum()),
+    )
 
 
 def _positions_of_before(node_ids: NodeIds, graph: Graph) -> Int64[np.ndarray, " node"]:
