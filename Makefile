@@ -102,7 +102,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python scripts/write_performance_page.py
 	$(BIN)/python scripts/write_scale_page.py
 
-# Every trial behind RESULTS.md that results/ lacks, a day of two cores; may be stopped at any time.
+# The trials behind RESULTS.md that results/ lacks, days of two cores; may be stopped at any time.
 results: $(VENV)/.dev
 	$(BIN)/python scripts/run_results.py
 

@@ -1,12 +1,15 @@
-"""Run every trial behind RESULTS.md that results/ does not have yet: `make results`.
+"""Run the trials behind RESULTS.md that results/ does not have yet: `make results`.
 
 What matters most comes first; stop it at any time and start it again. On two cores all of it takes
-a day; `--list` shows the commands, and any of them can be given alone.
+days, most of them for the last lines; `--list` shows the commands, and any of them can be given
+alone. Trials with settings of their own (results/evaluate) that asked for hours each are not among
+them; their settings are in their lines.
 """
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +68,7 @@ BEYOND = (
 )
 
 PLANTED_AT = Path.home() / ".cache" / "metatne" / "planted"
+AT = shlex.quote(str(PLANTED_AT))
 
 # Graphs of the sizes of the two that cannot be had everywhere: nodes, labels, mean degree.
 PLANTED = {"planted-mashup": (16_143, 28, 37.2), "planted-flickr": (80_513, 195, 146.6)}
@@ -72,12 +76,12 @@ PLANTED = {"planted-mashup": (16_143, 28, 37.2), "planted-flickr": (80_513, 195,
 # On Flickr's size what is fast runs as it is, and the two that ran out of memory in the paper with
 # few walks and steps, for the memory they take.
 ON_PLANTED = (
-    f"reproduce overall --dataset {PLANTED_AT}/planted-mashup --methods metatne,{CHEAP} --trials 1 "
+    f"reproduce overall --dataset {AT}/planted-mashup --methods metatne,{CHEAP} --trials 1 "
     "--shots 10/20",
-    f"reproduce overall --dataset {PLANTED_AT}/planted-flickr --methods metatne,degree,"
+    f"reproduce overall --dataset {AT}/planted-flickr --methods metatne,degree,"
     "unlabelled --trials 1 --shots 10/20",
     *(
-        f"evaluate {PLANTED_AT}/planted-flickr --method {method} --set feature_walks=1 {steps} "
+        f"evaluate {AT}/planted-flickr --method {method} --set feature_walks=1 {steps} "
         "--trials 1 --tasks 100 --out results/evaluate/flickr_size.jsonl"
         for method, steps in (
             ("metagnn", "--set num_steps=40 --set tuning_steps=10"),
@@ -115,7 +119,7 @@ def commands(jobs: int) -> list[list[str]]:
     found += ON_PLANTED
     found += ["reproduce visual --dataset ppi --trials 1 --out docs/figures"]
     found += ["reproduce search --dataset ppi --trials 1 --samples 8", "report"]
-    return [command.split() for command in found]
+    return [shlex.split(command) for command in found]
 
 
 def main() -> int:

@@ -234,7 +234,7 @@ def preset(name: str, dataset: str | None = None) -> dict[str, Any]:
     `brief` is `paper` with its sizes and rates, from a spectral start, in 1,000 steps of small
     batches, and with decisions at a line that validation tasks choose.
     `paper-small` is `paper`, its random start and schedule too, with small batches of tasks and
-    ten periods of that schedule: minutes instead of hours, for about the same scores.
+    ten periods of that schedule, for minutes instead of hours.
     On a graph that the paper does not have, these three take BlogCatalog's column.
     """
     if name == "default":
@@ -278,6 +278,16 @@ def make_config(settings: Mapping[str, Any], *, source: str = "settings") -> Con
     return make_settings(Config, settings, source=source)
 
 
+OF_OURS = "Value error, "
+"""What Pydantic says before a message of our own."""
+
+
+def expected_and_found(message: str, value: object) -> str:
+    """A value that Pydantic refused, in our words."""
+    expected = message.removeprefix(OF_OURS).removeprefix("Input should be ")
+    return f"expected {expected}, found {value!r}"
+
+
 def make_settings(
     kind: type[SettingsKind], settings: Mapping[str, Any], *, source: str
 ) -> SettingsKind:
@@ -294,10 +304,10 @@ def make_settings(
         lines = []
         for problem in error.errors():
             field = ".".join(str(part) for part in problem["loc"])
-            found = f", found {problem['input']!r}" if field else ""
-            message = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
             lines.append(
-                f"{source}: {field}: expected {message}{found}" if field else f"{source}: {message}"
+                f"{source}: {field}: {expected_and_found(problem['msg'], problem['input'])}"
+                if field
+                else f"{source}: {problem['msg'].removeprefix(OF_OURS)}"
             )
         raise ConfigError("\n".join(lines)) from error
 

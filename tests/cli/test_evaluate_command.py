@@ -185,6 +185,13 @@ def test_the_paper_stands_beside_our_numbers() -> None:
     assert max(map(len, lines)) <= 80  # no number is cut on the narrowest of terminals
 
 
+def test_the_papers_network_stands_beside_the_papers_numbers() -> None:
+    chosen = TrialSettings("metatne-paper", "default", positives=10, negatives=20)
+    lines = _lines([_row(auc=0.7)], chosen)
+    assert "MetaTNE in the paper" in lines[1]
+    assert lines[2].split()[-3] == "0.6865"
+
+
 def test_where_the_paper_has_no_such_cell_ours_stand_alone() -> None:
     chosen = TrialSettings(method="metatne", preset="paper", positives=3, negatives=7)
     lines = _lines([_row(auc=0.7)], chosen)

@@ -174,6 +174,7 @@ def test_unknown_nodes_are_answered_with_the_nearest(run: Run, town: Town) -> No
         (["-p", person(1), "--output", "d.csv"], "expected a file, found the directory d.csv"),
         (["-p", person(1), "--output", "empty.txt/r.csv"], "empty.txt is not a directory"),
         (["-p", person(1), "--top", "0"], "expected greater than or equal to 1, found '0'"),
+        (["-p", person(1), "--top", "x"], "unable to parse string as an integer, found 'x'"),
     ],
 )
 def test_mistakes_are_said(run: Run, town: Town, given: list[str], message: str) -> None:

@@ -183,3 +183,22 @@ def test_nodes_known_by_what_they_hold_do_not_tell_on_themselves(graph: Graph) -
     told_of = description.annotated(np.array([[node], [node]]), np.array([label, NO_LABEL]))
     np.testing.assert_array_equal(told_of, [[False], [True]])
     fit_evidence(told, SPLIT, Config(**SETTINGS))
+
+
+def test_nodes_known_by_what_they_hold_do_so_too_where_labels_are_hidden(graph: Graph) -> None:
+    """A node that holds nothing but a validation label must not look annotated and bare."""
+    holds_some = np.zeros(graph.num_nodes, dtype=bool)
+    holds_some[graph.labels.holds.nodes] = True
+    labels = Labels(
+        graph.labels.names, graph.num_nodes, graph.labels.holds, unannotated=~holds_some
+    )
+    asked = np.random.default_rng(0).random(graph.num_nodes) < 0.4
+    split = replace(SPLIT, asked=asked)
+    hidden = labels.forget(split.known, asked)
+    assert hidden.is_known_by_holding
+    held = graph.labels.table(split.known) == HOLDS
+    is_bare = ~asked & ~held.any(axis=1) & holds_some
+    assert is_bare.any()
+    told = graph.with_labels(hidden)
+    assert not describe(told, split.known, seed=0).is_annotated[is_bare].any()
+    fit_evidence(told, split, Config(**SETTINGS))

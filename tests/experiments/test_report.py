@@ -62,6 +62,25 @@ def test_a_table_has_means_and_the_papers_numbers() -> None:
     assert page.index("| LP |") < page.index("| MetaTNE (default) |")
 
 
+def test_the_papers_network_stands_beside_the_papers_numbers() -> None:
+    small = [row("metatne-paper", 1, 0.68, preset="paper-small")]
+    page = write_report({"overall": [*OURS, *small]})
+    assert line_of(page, "MetaTNE of the paper (paper-small)")[3] == "0.6865"
+
+
+def test_the_preset_that_a_study_is_about_is_held_against_the_others() -> None:
+    brief = [
+        row("metatne", trial, 0.69, preset="brief", config_hash="-", version=1)
+        for trial in (1, 2, 3, 4)
+    ]
+    page = write_report({"overall": [*OURS, *brief, *LP]})
+    assert page.count("less each other method") == 1
+    assert "MetaTNE (default) less each other method" in page
+    # Where that preset has no trial, those that have one.
+    page = write_report({"overall": [*brief, *LP]})
+    assert "MetaTNE (brief) less each other method" in page
+
+
 def test_a_summary_holds_the_default_against_the_paper_and_the_best_other() -> None:
     degree = [row("degree", trial, 0.5) for trial in range(1, 9)]
     page = write_report({"overall": [*MANY, *MANY_LP, *degree]})

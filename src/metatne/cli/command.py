@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from typer.core import TyperCommand
 
 from metatne.cli.console import fail
+from metatne.config import expected_and_found
 from metatne.errors import InputError, MetaTNEError
 
 FAILED, MISTAKE = 1, 2
@@ -44,8 +45,7 @@ class Command(TyperCommand):
         except typer.BadParameter as error:
             if isinstance(error.__cause__, ValidationError):
                 problem = error.__cause__.errors()[0]
-                expected = problem["msg"].removeprefix("Input should be ")
-                error.message = f"expected {expected}, found {problem['input']!r}"
+                error.message = expected_and_found(problem["msg"], problem["input"])
             raise
 
     def invoke(self, ctx: Any) -> Any:

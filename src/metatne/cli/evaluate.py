@@ -205,9 +205,10 @@ def results_table(rows: list[dict[str, Any]], settings: TrialSettings) -> Table:
     entry = check_method(settings.method)
     preset = f" ({settings.preset})" if entry.has_presets else ""
     columns = {f"{settings.method}{preset}": _measured(rows)}
-    paper = paper_result(_paper_key(dataset), settings.positives, settings.negatives, entry.title)
+    shots = settings.positives, settings.negatives
+    paper = paper_result(_paper_key(dataset), *shots, entry.paper_title)
     if paper is not None and settings.protocol == PAPER:
-        columns[f"{entry.title} in the paper"] = _published(paper)
+        columns[f"{entry.paper_title} in the paper"] = _published(paper)
     table.add_column("")
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)

@@ -75,6 +75,14 @@ class Entry:
     version: int = 1
     """Of what the method does with its settings: another one makes other trials."""
 
+    in_paper_as: str | None = None
+    """What the paper's tables call it, where that is not the title."""
+
+    @property
+    def paper_title(self) -> str:
+        """Its name in the paper's tables, if it is in them."""
+        return self.in_paper_as or self.title
+
 
 METHODS = {
     "lp": Entry("LP", "metatne.baselines.propagation", "LabelPropagation"),
@@ -94,6 +102,7 @@ METHODS = {
         "MetaTNE",
         has_presets=True,
         preset="paper-small",
+        in_paper_as="MetaTNE",
     ),
     "ridge": Entry("Kernel ridge", "metatne.baselines.ridge", "KernelRidge", is_in_paper=False),
     "ppr": Entry("PageRank", "metatne.baselines.pagerank", "PageRank", is_in_paper=False),

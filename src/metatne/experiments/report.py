@@ -220,7 +220,7 @@ def _missing(rows_by_study: dict[str, list[Row]]) -> Iterator[str]:
 
 
 def _is_in_paper(method: str) -> bool:
-    # What is as published stands for MetaTNE in the paper; MetaTNE runs it with a preset.
+    # That of the paper is MetaTNE with a preset, and no further method of the paper.
     return check_method(method).is_in_paper and method != "metatne-paper"
 
 
@@ -306,8 +306,7 @@ def _paper(cell: Cell, method: str) -> dict[str, float]:
     if method in VARIANTS:
         value = paper_ablation(key, cell.shots, VARIANTS[method].title)
         return {} if value is None else {"f1": value}
-    title = METHODS[OURS if method in OURSELVES else method].title
-    found = paper_result(key, cell.positives, cell.negatives, title)
+    found = paper_result(key, cell.positives, cell.negatives, METHODS[method].paper_title)
     return {} if found is None else {name: value["mean"] for name, value in found.items()}
 
 

@@ -33,12 +33,17 @@ class Labels:
         unknown: LabelPairs | None = None,
         lacks: LabelPairs | None = None,
         unannotated: Bool[np.ndarray, " node"] | None = None,
+        is_known_by_holding: bool | None = None,
     ) -> None:
-        """Labels over these arrays, which become read-only."""
+        """Labels over these arrays, which become read-only.
+
+        Whether nodes are known by holding a label is told by the arrays, unless it is given.
+        """
         self.names = tuple(names)
         self.num_nodes = num_nodes
         self.unannotated = unannotated
         self.holds, self.unknown, self.lacks = holds, unknown, lacks
+        self._is_known_by_holding = is_known_by_holding
         self._positions = {name: label for label, name in enumerate(self.names)}
         self._check()
         for pairs in (holds, unknown, lacks):
@@ -221,6 +226,8 @@ class Labels:
     @cached_property
     def is_known_by_holding(self) -> bool:
         """Whether the nodes that hold a label are the ones that somebody looked at."""
+        if self._is_known_by_holding is not None:
+            return self._is_known_by_holding
         if self.unannotated is None or self.lacks is not None:
             return False
         holds_some = np.zeros(self.num_nodes, dtype=bool)
@@ -275,6 +282,8 @@ class Labels:
             unknown=LabelPairs.of(unknown_labels, unknown_nodes, self.num_labels, self.num_nodes),
             lacks=None if self.lacks is None else without(self.lacks),
             unannotated=self.unannotated,
+            # These nodes hold less now than they were known by: the arrays cannot tell any more.
+            is_known_by_holding=self.is_known_by_holding,
         )
 
     def holds_matrix(self) -> sp.csr_array:

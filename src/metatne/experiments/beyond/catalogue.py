@@ -52,7 +52,10 @@ STUDIES = {
         unknown, "Labels that are partly unknown", "share hidden", compared=COMPARED
     ),
     "shots": BeyondStudy(
-        shots, "From few examples to many", "positive examples, with twice as many negatives"
+        shots,
+        "From few examples to many",
+        "positive examples, with twice as many negatives",
+        version=2,  # Planetoid had one seed for all trials
     ),
     "growth": BeyondStudy(growth, "Nodes that come after training", "share of new nodes"),
     "labelling": BeyondStudy(

@@ -26,7 +26,8 @@ def shots(trial: Trial) -> Lines:
     """K+ from 5 to 1,000, K- twice that; every method is trained once, at 10 and 20."""
     plain = {"p_choices": (1.0,), "q_choices": (1.0,), "walks_per_node": WALKS}
     fewer = {} if trial.graph.num_nodes <= SMALL_GRAPH else {"first_walks": WALKS}
-    planetoid = Planetoid(batch_choices=(1024,), rate_choices=(0.003,), **fewer)
+    one_choice = {"batch_choices": (1024,), "rate_choices": (0.003,)}
+    planetoid = Planetoid(**one_choice, **fewer, seed=trial.number)
     others: dict[str, Baseline] = {
         "LINE": LINE(),
         f"Node2vec ({WALKS} walks)": Node2vec(**plain),
