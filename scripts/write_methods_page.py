@@ -66,9 +66,9 @@ With `--preset short`, `brief`, `paper-small` or `paper` it is the paper's netwo
 in [cli.md](cli.md#settings).
 """,
     "metatne-paper": """The paper's network with its random start and published settings, but for
-batches of 16 tasks a meta step, ten periods of its schedule instead of 40,000 steps, and 300
-validation tasks (`--preset paper-small`): minutes a trial. With `--preset paper` it is as published
-in these too, hours a trial.
+batches of 16 tasks a meta step, a quarter of its 40,000 steps, and 300 validation tasks
+(`--preset paper-small`): minutes a trial. With `--preset paper` it is as published in these too,
+hours a trial.
 """,
 }
 
