@@ -183,13 +183,13 @@ def test_a_header_with_names_of_its_own_is_asked_about_and_can_be_told(run: Run)
 
 
 def test_a_first_line_that_may_be_a_header_is_pointed_at(run: Run) -> None:
-    Path("edges.csv").write_text("gene_a,gene_b\na,b\nb,c\n")
+    Path("edges.csv").write_text("bait,prey\na,b\nb,c\n")
     done = run("graph", "import", "edges.csv", "--out", "g")
-    note = "edges.csv:1 ('gene_a,gene_b') was read as an edge; --header if it is a header"
+    note = "edges.csv:1 ('bait,prey') was read as an edge; --header if it is a header"
     assert note in done.err
     assert note in run("graph", "info", "g").err  # it is kept with the graph
-    assert "gene" not in run("graph", "import", "edges.csv", "--header", "--out", "h").err
-    assert "gene" not in run("graph", "import", "edges.csv", "--no-header", "--out", "i").err
+    assert "bait" not in run("graph", "import", "edges.csv", "--header", "--out", "h").err
+    assert "bait" not in run("graph", "import", "edges.csv", "--no-header", "--out", "i").err
     Path("edges.csv").write_text("gene_a,gene_b\n1,2\n2,3\n")
     done = run("graph", "import", "edges.csv", "--out", "j")
     assert "edges.csv:1 ('gene_a,gene_b') was read as a header; --no-header if" in done.err
@@ -202,9 +202,12 @@ def test_nodes_without_any_label_are_pointed_out(run: Run, tmp_path: Path) -> No
     (tmp_path / "l.csv").write_text("ann,jazz\nbob,jazz\n", encoding="utf-8")
     importing = ("graph", "import", tmp_path / "e.csv", "--labels", tmp_path / "l.csv")
     done = run(*importing, "--out", tmp_path / "plain")
-    assert "2 nodes have no label and count as lacking all of them" in done.err
+    assert "2 nodes are not among the labels and count as lacking all of them" in done.err
     done = run(*importing, "--out", tmp_path / "unknown", "--unlisted-unknown")
     assert "count as lacking" not in done.err
+    (tmp_path / "l.csv").write_text("id,jazz,rock\nann,1,0\nbob,1,1\ncat,0,0\ndan,0,0\n")
+    done = run(*importing, "--out", tmp_path / "wide")
+    assert "count as lacking" not in done.err  # it is said of each of them
 
 
 def test_labels_that_differ_in_case_alone_are_pointed_out(run: Run) -> None:

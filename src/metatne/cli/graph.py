@@ -196,10 +196,10 @@ def import_graph(
         say(line)
     for one, other in _alike_but_for_case(graph.labels.names):
         say(f"the labels {one!r} and {other!r} differ in case alone, and count as two")
-    num_bare = graph.num_nodes - graph.labels.num_annotated
-    if graph.labels.num_labels and num_bare and not unlisted_unknown:
+    num_unlisted = graph.report.num_unlisted
+    if graph.labels.num_labels and num_unlisted:
         say(
-            f"{num_bare:,} nodes have no label and count as lacking all of them; "
+            f"{num_unlisted:,} nodes are not among the labels and count as lacking all of them; "
             "if nobody looked at them, import with --unlisted-unknown"
         )
     say(f"stored {graph!r} in {out}")

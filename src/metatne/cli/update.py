@@ -31,8 +31,9 @@ Example:
   metatne update model mygraph-today --out model-today"""
 
 IF_NOBODY_LOOKED = (
-    "if nobody has looked at them, import the graph with --unlisted-unknown (or --unannotated "
-    "FILE) and update the model again"
+    "if nobody has looked at them, name them in a file and import the graph with --unannotated "
+    "FILE (or with --unlisted-unknown, for all nodes that the labels do not name), then update the "
+    "model again"
 )
 
 app = new_app()

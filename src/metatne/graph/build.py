@@ -73,7 +73,10 @@ def build_graph(
     if statements is not None:
         graph_labels, num_repeated = statements.labels_of(len(node_ids))
         report = replace(
-            report, num_statements=len(statements.nodes), num_repeated_statements=num_repeated
+            report,
+            num_unlisted=int((~statements.annotated() & ~statements.unannotated).sum()),
+            num_statements=len(statements.nodes),
+            num_repeated_statements=num_repeated,
         )
     return Graph(
         adjacency.indptr,

@@ -30,6 +30,9 @@ class BuildReport:
     num_unlabelled_dropped: int = 0
     """Nodes left out because nothing was stated about their labels."""
 
+    num_unlisted: int = 0
+    """Nodes that the labels do not name, and that count as lacking all of them."""
+
     num_statements: int = 0
     num_repeated_statements: int = 0
 

@@ -92,6 +92,20 @@ def test_wide_tables(content: str) -> None:
     assert labels.complete.to_pylist() == ["a", "b", "d"]
 
 
+def test_a_wide_table_of_tabs_whose_rows_are_mostly_empty() -> None:
+    """Its lines end in tabs, which are cells and not blanks."""
+    rows = ["a\t1\t0", "b\t0\t1", *(f"nobody {n}\t\t" for n in range(8))]
+    for suffix in (".tsv", ".txt"):
+        labels = parse("\n".join(["node\tx\ty", *rows]) + "\n", path=f"labels{suffix}")
+        assert said(labels) == [("a", "x", 1), ("b", "y", 1)]
+        assert labels.unannotated is not None
+        assert labels.unannotated.to_pylist() == [f"nobody {n}" for n in range(8)]
+
+
+def test_blanks_at_the_end_of_a_line_are_no_cells() -> None:
+    assert said(parse("a spam\t\nb spam\t\n")) == [("a", "spam", 1), ("b", "spam", 1)]
+
+
 def test_the_kind_can_be_told() -> None:
     content = "id,spam\na,1\nb,0\n"
     assert said(parse(content, kind="wide")) == [("a", "spam", 1)]

@@ -17,6 +17,14 @@ END_NAMES = (
     ("protein1", "protein2"),
     ("start", "end"),
     ("head", "tail"),
+    ("from_id", "to_id"),
+    ("node_a", "node_b"),
+    ("gene1", "gene2"),
+    ("gene_a", "gene_b"),
+    ("protein_a", "protein_b"),
+    ("user1", "user2"),
+    ("user", "item"),
+    ("follower", "followee"),
     ("u", "v"),
 )
 WEIGHT_NAMES = ("weight", "w", "edge_weight", "combined_score", "score", "value")
