@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metatne.sampling.splits import paper_split, validation_split
+from graphs import hand_made, held_by
+from metatne.errors import LabelError
+from metatne.sampling.splits import paper_split, split_for_use, validation_split
+from metatne.sampling.tasks import TaskShape
 
 # numpy.random.RandomState(1).permutation(39) and (50), the labels of BlogCatalog and of PPI.
 PAPER = [
@@ -74,3 +77,9 @@ def test_a_validation_split_is_the_seeds() -> None:
     assert drawn(0) == drawn(0)
     assert drawn(0) != drawn(1)
     assert drawn(0) != list(range(6))
+
+
+def test_one_label_is_too_few_however_many_hold_it() -> None:
+    graph = hand_made([(1, 2), (2, 3)], {"spam": held_by(1, 2)})
+    with pytest.raises(LabelError, match="has one label, 'spam'; two at least are needed"):
+        split_for_use(graph, TaskShape(1, 1, 1, 1), share=0.2, seed=0)

@@ -59,6 +59,11 @@ def split_for_use(graph: Graph, shape: TaskShape, *, share: float, seed: int) ->
             f"the graph {graph.name!r} has no labels to learn from; read it with labels "
             "(metatne graph import … --labels FILE)"
         )
+    if labels.num_labels == 1:
+        raise LabelError(
+            f"the graph {graph.name!r} has one label, {labels.names[0]!r}; two at least are "
+            "needed, to learn from one and to measure on another: give more labels"
+        )
     usable = usable_labels(labels, range(labels.num_labels), shape)
     if len(usable) >= 2:
         return validation_split(usable, share=share, seed=seed)

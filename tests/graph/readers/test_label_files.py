@@ -102,6 +102,12 @@ def test_a_wide_table_of_tabs_whose_rows_are_mostly_empty() -> None:
         assert labels.unannotated.to_pylist() == [f"nobody {n}" for n in range(8)]
 
 
+@pytest.mark.parametrize("content", ["node,label\n", "node,labels\n"])
+def test_a_header_alone_is_no_labels(content: str) -> None:
+    with pytest.raises(FileFormatError, match="labels of nodes below the header"):
+        parse(content)
+
+
 def test_blanks_at_the_end_of_a_line_are_no_cells() -> None:
     assert said(parse("a spam\t\nb spam\t\n")) == [("a", "spam", 1), ("b", "spam", 1)]
 

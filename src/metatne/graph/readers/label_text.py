@@ -102,6 +102,8 @@ def parse_labels(
         header = _has_header(kind, [fields for _, fields in rows])
         _note_first_line(text.path, rows, header, notes)
     body = rows[1:] if header else rows
+    if not body:
+        raise wrong_file(text.path, "labels of nodes below the header", "the header alone")
     return _read_lists(text.path, body) if kind == "lists" else _read_pairs(text.path, body)
 
 
