@@ -95,8 +95,9 @@ def test_wide_tables(content: str) -> None:
 def test_a_wide_table_of_tabs_whose_rows_are_mostly_empty() -> None:
     """Its lines end in tabs, which are cells and not blanks."""
     rows = ["a\t1\t0", "b\t0\t1", *(f"nobody {n}\t\t" for n in range(8))]
-    for suffix in (".tsv", ".txt"):
-        labels = parse("\n".join(["node\tx\ty", *rows]) + "\n", path=f"labels{suffix}")
+    for suffix, corner in ((".tsv", "node"), (".txt", "node"), (".tsv", "")):
+        content = "\n".join([f"{corner}\tx\ty", *rows]) + "\n"
+        labels = parse(content, path=f"labels{suffix}")
         assert said(labels) == [("a", "x", 1), ("b", "y", 1)]
         assert labels.unannotated is not None
         assert labels.unannotated.to_pylist() == [f"nobody {n}" for n in range(8)]

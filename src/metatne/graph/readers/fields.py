@@ -40,17 +40,18 @@ def sample_lines(text: Text) -> list[tuple[int, str]]:
 def sniff_delimiter(path: str, sample: Sequence[tuple[int, str]]) -> str:
     """The delimiter that most sampled lines have; the one the file's ending names goes first.
 
-    Tabs at a line's end are blanks, unless they are as many as the first line has within it: then
-    they are empty cells of a table.
+    Tabs at a line's end are blanks, unless the line has as many tabs as the first has before its
+    last word: then they are empty cells of a table.
     """
     named = next(
         (BY_SUFFIX[suffix] for suffix in PurePath(path).suffixes[-2:] if suffix in BY_SUFFIX), None
     )
     for delimiter in dict.fromkeys([named, "\t", ",", ";"]):
         if delimiter is not None:
-            within_first = sample[0][1].strip(" \t").count(delimiter) if sample else 0
+            first = sample[0][1].rstrip(" \t") if sample else ""
+            of_table = first.count(delimiter) if delimiter in first.strip(" \t") else None
             num_having = sum(
-                delimiter in line.strip(" \t") or 0 < within_first == line.count(delimiter)
+                delimiter in line.strip(" \t") or line.count(delimiter) == of_table
                 for _, line in sample
             )
             if 2 * num_having > len(sample):
