@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import typer
-from pydantic import ValidationError
 from typer.core import TyperCommand
 
 from metatne.cli.console import fail
-from metatne.config import expected_and_found
 from metatne.errors import InputError, MetaTNEError
 
 FAILED, MISTAKE = 1, 2
@@ -43,6 +41,11 @@ class Command(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except typer.BadParameter as error:
+            # Now, since a command without a mistake need not wait for them.
+            from pydantic import ValidationError
+
+            from metatne.config import expected_and_found
+
             if isinstance(error.__cause__, ValidationError):
                 problem = error.__cause__.errors()[0]
                 error.message = expected_and_found(problem["msg"], problem["input"])
