@@ -241,6 +241,7 @@ def reproduce(
             for cell in cells
             if cell.method == method and f"{cell.positives}/{cell.negatives}" in shot_names
         ]
+    say(f"{_counted(len(todo))}, but for those that {path} has: a line as each ends")
     with (
         _engine(cluster, jobs) as run,
         counting_progress("trials", total=len(todo)) as progress,
@@ -263,12 +264,15 @@ def reproduce(
                 "give the same command to go on with the others"
             ) from stop
     elsewhere = "" if out == RESULTS else f" --results {out} --out {out}.md"
-    asked = (
-        "1 trial that you asked for is"
-        if len(todo) == 1
-        else (f"{len(todo)} trials that you asked for are")
+    are = "is" if len(todo) == 1 else "are"
+    say(
+        f"the {_counted(len(todo))} that you asked for {are} in {path}; "
+        f"`metatne report{elsewhere}` makes tables of them"
     )
-    say(f"the {asked} in {path}; `metatne report{elsewhere}` makes tables of them")
+
+
+def _counted(num_trials: int) -> str:
+    return f"{num_trials} trial{'' if num_trials == 1 else 's'}"
 
 
 def _queries(row: dict[str, Any]) -> str:

@@ -45,7 +45,9 @@ def draw_figure(reference: str, trial: int, preset: str, out: Path, data_dir: Pa
     paths = [out / f"visual-{graph.name}.{kind}" for kind in ("svg", "png")]
     for path in paths:
         check_new_file("--out", path)
-    say(draw_visual(graph, trial, paths, preset="short" if preset == "default" else preset))
+    chosen = "short" if preset == "default" else preset
+    say(f"training with the preset {chosen} first: a minute or more")
+    say(draw_visual(graph, trial, paths, preset=chosen))
     say(f"drawn: {', '.join(map(str, paths))}")
 
 
