@@ -55,7 +55,7 @@ def test_lines_are_of_todays_presets(preset: str, dataset: str) -> None:
 ROWS_OF_README = [
     (title, dataset, name, "", "paper")
     for title, dataset in (("PPI", "ppi"), ("BlogCatalog", "blogcatalog"))
-    for name in ("default", "brief", "ridge")
+    for name in ("default", "brief", "paper-small", "ridge")
 ] + [
     (title, dataset, name, ", nodes nobody annotated", "unlabelled-queries")
     for title, dataset in (("PPI", "ppi"), ("BlogCatalog", "blogcatalog"))
