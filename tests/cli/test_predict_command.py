@@ -81,6 +81,14 @@ def test_only_the_candidates_are_ranked(run: Run, town: Town) -> None:
     assert sorted(_parse(done.out)["node"]) == sorted(nodes)
     done = run("predict", town.model, *arguments, "--top", 1)
     assert len(_parse(done.out)) == 1
+    named = ("--node", person(60), "--node", nodes[0], "--node", person(60))
+    done = run("predict", town.model, *arguments, *named)
+    assert sorted(_parse(done.out)["node"]) == sorted([*nodes, person(60)])
+    done = run("predict", town.model, *FIVE, *NEGATIVES, "--node", person(60))
+    assert _parse(done.out)["node"].tolist() == [person(60)]
+    done = run("predict", town.model, *FIVE, *NEGATIVES, "--node", "nobody")
+    assert done.code == 2
+    assert "'nobody'" in done.err
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "json"])

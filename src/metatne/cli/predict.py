@@ -63,6 +63,15 @@ def predict(
     positive: PositiveOption = None,
     negative: NegativeOption = None,
     support: SupportOption = None,
+    node: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--node",
+            metavar="NODE",
+            help="Rank this node only; may be repeated, and adds to --candidates.",
+            rich_help_panel=RANKING,
+        ),
+    ] = None,
     candidates: Annotated[
         Path | None,
         typer.Option(
@@ -139,7 +148,7 @@ def predict(
     question: dict[str, Any] = {
         "positives": positives,
         "negatives": negatives,
-        "candidates": None if candidates is None else read_node_list(candidates),
+        "candidates": _asked_about(node, candidates),
         "top": top,
         "prior": prior,
     }
@@ -155,6 +164,14 @@ def predict(
     else:
         _show_first(ranking)
     _say_decisions(ranking, is_own_prior=prior is not None)
+
+
+def _asked_about(nodes: list[str] | None, file: Path | None) -> list[str] | None:
+    """The nodes given by name and in a file; None, for all, where neither is given."""
+    if not nodes and file is None:
+        return None
+    listed = [] if file is None else read_node_list(file)
+    return listed + [node for node in dict.fromkeys(nodes or []) if node not in set(listed)]
 
 
 def _show_first(ranking: Ranking) -> None:
