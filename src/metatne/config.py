@@ -31,10 +31,15 @@ OF_BOTH_HEADS = ("positives", "negatives", "validation_tasks", "validation_share
 """Settings that either head of MetaTNE heeds, besides `head`, the seed and the device."""
 
 
+LATER_SETTINGS = {"averaging": 0.0}
+"""Settings that are younger than results of ours, with the values at which trials are as before."""
+
+
 def used_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Those of MetaTNE's settings that its head uses; the others change nothing that it learns.
 
-    Settings without a head are another method's, and all are used.
+    Settings without a head are another method's, and all are used. A later setting counts once it
+    changes what was done before it came: results keep their names.
     """
     head = settings.get("head")
     if head is None:
@@ -43,7 +48,8 @@ def used_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in settings.items()
-        if name in shared or name.startswith("head_") == (head == "evidence")
+        if (name in shared or name.startswith("head_") == (head == "evidence"))
+        and not (name in LATER_SETTINGS and value == LATER_SETTINGS[name])
     }
 
 
@@ -130,6 +136,14 @@ class Config(Settings):
         True, description="let Tr start as the identity: what it adds to an embedding starts at 0"
     )
     anneal: bool = Field(True, description="let both rates fall to 0 towards the last step")
+
+    averaging: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="share of the steps so far over which the weights that are validated and kept "
+        "are averaged; 0: those of the last step",
+    )
 
     num_steps: int = Field(500, ge=1, description="N: steps at most")
     validate_every: int = Field(50, ge=1, description="steps between two validations")

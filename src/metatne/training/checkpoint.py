@@ -25,7 +25,7 @@ from metatne.sampling.splits import LabelSplit
 from metatne.storage import new_file
 from metatne.training.trainer import Stopped, Trainer, TrainingState, Validation
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 SHARE_OF_TIME = 0.1
@@ -69,6 +69,9 @@ def save_checkpoint(path: Path, trainer: Trainer, fingerprint: str, split: Label
     state = trainer.state
     tensors = {f"network.{name}": weight for name, weight in trainer.network.state_dict().items()}
     tensors["contexts"] = trainer.contexts
+    if trainer.average:
+        average = trainer.average.network.state_dict()
+        tensors |= {f"average.{name}": weight for name, weight in average.items()}
     tensors |= {f"best.{name}": weight for name, weight in state.best_weights.items()}
     for kind, rows in trainer.row_optimisers.items():
         tensors |= {f"{kind}.{name}": tensor for name, tensor in rows.state().items()}
@@ -114,6 +117,8 @@ def restore_checkpoint(path: Path, trainer: Trainer, fingerprint: str, split: La
     _check_same(path, header, trainer.config, fingerprint, split)
     trainer.network.load_state_dict(_part(tensors, "network"))
     trainer.contexts.copy_(tensors["contexts"])
+    if trainer.average:
+        trainer.average.network.load_state_dict(_part(tensors, "average"))
     for kind, rows in trainer.row_optimisers.items():
         rows.load_state(_part(tensors, kind))
     moments: dict[int, dict[str, Tensor]] = {}

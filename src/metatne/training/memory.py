@@ -28,7 +28,7 @@ from metatne.training.meta import PAIRS_PER_PIECE
 
 _FLOAT = 4
 _TABLES = 3
-"""Node tables that are there as a whole: U, C, and the best U so far."""
+"""Node tables that are there as a whole: U, C, and the best U so far; one more for averages."""
 
 _MOMENTS = 2
 """Vectors that a row optimiser holds of each row that ever had a gradient."""
@@ -78,7 +78,8 @@ def estimate_training_bytes(size: GraphSize, config: Config) -> int:
         return _OVERHEAD + evidence_bytes(size, config)
     entry = _FLOAT + (_FLOAT + 8 if size.is_weighted else 0)  # weights, and their sums
     graph = entry * size.num_entries + _HELD_BYTES * size.num_held
-    tables = _TABLES * _FLOAT * size.num_nodes * config.dim + _moment_bytes(size, config)
+    num_tables = _TABLES + (config.averaging > 0)
+    tables = num_tables * _FLOAT * size.num_nodes * config.dim + _moment_bytes(size, config)
     steps = tables + _FLOAT * max(_meta_step_floats(config), _structural_step_floats(config))
     start = 0
     if config.spectral_scale > 0:

@@ -27,6 +27,7 @@ from metatne.schedule import annealing, structural_probability
 from metatne.scoring import score_tasks
 from metatne.seeding import numpy_generator, torch_seed
 from metatne.spectral import spectral_embeddings
+from metatne.training.averaging import AveragedNetwork
 from metatne.training.meta import meta_gradients
 from metatne.training.row_adam import EPSILON, RowAdam
 from metatne.training.structural import StructuralModule
@@ -123,7 +124,15 @@ class Trainer:
         self.transformation_optimiser = torch.optim.Adam(
             transformation.parameters(), lr=config.meta_rate, eps=EPSILON
         )
+        self.average = (
+            AveragedNetwork(self.network, config.averaging) if config.averaging > 0 else None
+        )
         self.state = TrainingState()
+
+    @property
+    def judged(self) -> MetaTNENetwork:
+        """The network that validation scores, and of which the best is returned."""
+        return self.average.network if self.average else self.network
 
     def run(
         self,
@@ -137,7 +146,10 @@ class Trainer:
         """
         config, state = self.config, self.state
         resumed = time.perf_counter() - state.seconds
-        take_from_first(self.team, [*self.network.state_dict().values(), self.contexts])
+        weights = [*self.network.state_dict().values(), self.contexts]
+        if self.average:
+            weights += self.average.network.state_dict().values()
+        take_from_first(self.team, weights)
         if not state.history:  # the start is a candidate too
             self._validate(1.0, observers)
         while state.step < config.num_steps and not self._is_out_of_patience():
@@ -148,6 +160,9 @@ class Trainer:
                 self.scale_rates(annealing(state.step, config.num_steps))
             self.take_step(tau)
             state.step += 1
+            if self.average and self.average.is_due(state.step):
+                self.settle_all()
+                self.average.look(self.network, state.step)
             state.seconds = time.perf_counter() - resumed
             if state.step % config.validate_every == 0 or state.step == config.num_steps:
                 self._validate(tau, observers)
@@ -252,7 +267,7 @@ class Trainer:
         state.losses = {kind: [] for kind in state.losses}
         if is_best:
             state.best_step = state.step
-            for name, weight in self.network.state_dict().items():
+            for name, weight in self.judged.state_dict().items():
                 if name in state.best_weights:  # no third table of U's size, not even for a moment
                     state.best_weights[name].copy_(weight)
                 else:
@@ -262,19 +277,23 @@ class Trainer:
         for observer in observers:
             observer.on_validation(validation, is_best=is_best)
 
+    def settle_all(self) -> None:
+        """Bring every row of U and C up to date."""
+        for optimiser in self.row_optimisers.values():
+            optimiser.settle_all()
+
     def score_validation_tasks(self) -> Float32[np.ndarray, "task query"]:
         """Log-odds of all queries of the validation tasks, each worker's share by that worker.
 
         All get the same sum of shares, so that all agree on the best step and when to end.
         """
-        for optimiser in self.row_optimisers.values():
-            optimiser.settle_all()
+        self.settle_all()
         tasks = self.validation_tasks
         rank, size = self.team.rank, self.team.size
         mine = slice(rank * len(tasks) // size, (rank + 1) * len(tasks) // size)
         logits = torch.zeros(tasks.queries.shape)
         if mine.start < mine.stop:
-            logits[mine] = torch.from_numpy(score_tasks(self.network, tasks[mine]))
+            logits[mine] = torch.from_numpy(score_tasks(self.judged, tasks[mine]))
         self.team.add_up([logits])
         return logits.numpy()
 
