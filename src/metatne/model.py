@@ -94,45 +94,43 @@ class Transformation(nn.Module):
         One block that normalises first, on a CPU, runs compiled (`fused.py`); else the
         supports tailored for every query are written out.
         """
-        projected = self.first_block.project(queries)
+        *of_signs, of_queries = self.first_block.project_together((*signs, queries))
         if noise:  # drawn once a node, so that a mask is applied before the mixing
             mask = noise.positive[0].attended_queries.unsqueeze(2)
-            projected = projected._replace(value=projected.value * mask)
-        if self._is_fusible(queries):
-            return self._fused_closeness(signs, queries, projected, noise)
-        positives, negatives = signs
-        return (
-            self._plain_closeness(positives, queries, projected, noise.positive if noise else None),
-            self._plain_closeness(negatives, queries, projected, noise.negative if noise else None),
+            of_queries = of_queries._replace(value=of_queries.value * mask)
+        positive, negative = (
+            Sign(supports, self.first_block.mixture(of_sign, of_queries, _first(masks)), masks)
+            for supports, of_sign, masks in zip(
+                signs,
+                of_signs,
+                (noise.positive, noise.negative) if noise else (None, None),
+                strict=True,
+            )
         )
+        if self._is_fusible(queries):
+            return self._fused_closeness(positive, negative, queries)
+        return self._plain_closeness(positive, queries), self._plain_closeness(negative, queries)
 
     def adapt(
         self, supports: Float[Tensor, "task shot dim"], queries: Float[Tensor, "task query dim"]
     ) -> Float[Tensor, "task query shot+1 dim"]:
         """The nodes of each set {query} u supports as they are adapted to it, the query last."""
-        return self._adapt(supports, queries, self.first_block.project(queries), None)
+        of_supports, of_queries = self.first_block.project_together((supports, queries))
+        mixture = self.first_block.mixture(of_supports, of_queries)
+        return self._adapt(Sign(supports, mixture, None), queries)
 
     def _plain_closeness(
-        self,
-        supports: Float[Tensor, "task shot dim"],
-        queries: Float[Tensor, "task query dim"],
-        projected: Projected,
-        masks: Sequence[SetMasks] | None,
+        self, sign: Sign, queries: Float[Tensor, "task query dim"]
     ) -> Float[Tensor, "task query"]:
-        tokens = self._adapt(supports, queries, projected, masks)
+        tokens = self._adapt(sign, queries)
         return prototype_closeness(tokens[:, :, :-1], tokens[:, :, -1])
 
     def _adapt(
-        self,
-        supports: Float[Tensor, "task shot dim"],
-        queries: Float[Tensor, "task query dim"],
-        projected: Projected,
-        masks: Sequence[SetMasks] | None,
-    ) -> Float[Tensor, "task query shot+1 dim"]:
-        first, *later = masks if masks else (None,) * (1 + len(self.later_blocks))
-        mixture = self.first_block.mixture(supports, projected, first)
-        tailored = supports.unsqueeze(1) + _sum_heads(mixture)  # (task, query, shot, dim)
-        adapted = (queries + mixture.adapted).unsqueeze(2)
+        self, sign: Sign, queries: Float[Tensor, "task query dim"]
+    ) -> Float[Tensor, "task query token dim"]:
+        first, *later = sign.masks or (None,) * (1 + len(self.later_blocks))
+        tailored = sign.supports.unsqueeze(1) + _sum_heads(sign.mixture)  # (task, query, shot, dim)
+        adapted = (queries + sign.mixture.adapted).unsqueeze(2)
         tokens = self.first_block.feed(torch.cat((tailored, adapted), dim=2), first)
         for block, block_masks in zip(self.later_blocks, later, strict=True):
             tokens = block(tokens, block_masks)
@@ -140,49 +138,48 @@ class Transformation(nn.Module):
         return adapted_tokens
 
     def _fused_closeness(
-        self,
-        signs: tuple[Tensor, Tensor],
-        queries: Float[Tensor, "task query dim"],
-        projected: Projected,
-        noise: Noise | None,
+        self, positive: Sign, negative: Sign, queries: Float[Tensor, "task query dim"]
     ) -> tuple[Float[Tensor, "task query"], Float[Tensor, "task query"]]:
         """`_plain_closeness` of a single block, both signs; the algebra is told in `fused.py`."""
         net, norm = self.first_block.feedforward, self.first_block.feedforward_norm
         widen = net.widen * norm.weight
         folding = widen - widen.mean(dim=-1, keepdim=True)  # V
         hidden_bias = net.widen_bias + net.widen @ norm.bias  # c
-        folded_values = functional.linear(projected.value, folding)
+        folded_values = functional.linear(positive.mixture.values, folding)
 
-        def of_sign(supports: Tensor, masks: SetMasks | None) -> Tensor:
-            mixture = self.first_block.mixture(supports, projected, masks)
+        def of_sign(sign: Sign) -> Tensor:
+            supports, mixture, masks = sign
             adapted = queries + mixture.adapted
+            parts = (supports, adapted, mixture.settled.flatten(1, 2))
+            folded_supports, folded_queries, folded_settled = torch.split(
+                functional.linear(torch.cat(parts, dim=1), folding),
+                [part.shape[1] for part in parts],
+                dim=1,
+            )
             factors = Factors(
                 supports=supports,
                 settled=mixture.settled,
                 values=mixture.values,
                 queries=adapted,
-                folded_supports=functional.linear(supports, folding),
-                folded_settled=functional.linear(mixture.settled, folding),
+                folded_supports=folded_supports,
+                folded_settled=folded_settled.unflatten(1, mixture.settled.shape[1:3]),
                 folded_values=folded_values,
-                folded_queries=functional.linear(adapted, folding),
+                folded_queries=folded_queries,
                 kept=mixture.kept,
                 merged=mixture.merged,
             )
+            first = _first(masks)
             rest = Rest(
                 hidden_bias=hidden_bias,
                 narrow=net.narrow,
                 narrow_bias=net.narrow_bias,
                 gain=self.last_norm.get_parameter("weight"),
-                support_mask=masks.fed_supports if masks else None,
-                query_mask=masks.fed_queries if masks else None,
+                support_mask=first.fed_supports if first else None,
+                query_mask=first.fed_queries if first else None,
             )
             return fused_closeness(factors, rest)
 
-        positives, negatives = signs
-        return (
-            of_sign(positives, noise.positive[0] if noise else None),
-            of_sign(negatives, noise.negative[0] if noise else None),
-        )
+        return of_sign(positive), of_sign(negative)
 
     def _is_fusible(self, queries: Tensor) -> bool:
         return (
@@ -191,6 +188,19 @@ class Transformation(nn.Module):
             and queries.device.type == "cpu"
             and queries.dtype == torch.float32
         )
+
+
+class Sign(NamedTuple):
+    """The supports of one sign, what attention makes of them and the queries, and their masks."""
+
+    supports: Float[Tensor, "task shot dim"]
+    mixture: Mixture
+    masks: Sequence[SetMasks] | None
+
+
+def _first(masks: Sequence[SetMasks] | None) -> SetMasks | None:
+    """Those of the first block."""
+    return masks[0] if masks else None
 
 
 class Projected(NamedTuple):
@@ -238,18 +248,22 @@ class Block(nn.Module):
         """What attention needs of nodes that have not met the others of their set."""
         return self.attention.project(self.attention_norm(nodes) if self.norm_first else nodes)
 
+    def project_together(self, parts: Sequence[Tensor]) -> list[Projected]:
+        """`project` of every part of the tasks' nodes, in one product for all of them."""
+        sizes = [part.shape[1] for part in parts]
+        query, key, value = self.project(torch.cat(tuple(parts), dim=1))
+        split = (query.split(sizes, dim=2), key.split(sizes, dim=2), value.split(sizes, dim=1))
+        return [Projected(*of_part) for of_part in zip(*split, strict=True)]
+
     def mixture(
-        self,
-        supports: Float[Tensor, "task shot dim"],
-        queries: Projected,
-        masks: SetMasks | None = None,
+        self, supports: Projected, queries: Projected, masks: SetMasks | None = None
     ) -> Mixture:
         """What attention adds to every set {query} u supports, without building the sets.
 
         Up to the first attention a support's embedding is the same for every query, so
         the first block works on shot + query nodes a task.
         """
-        return self.attention.mixture(self.project(supports), queries, masks)
+        return self.attention.mixture(supports, queries, masks)
 
     def feed(
         self, tokens: Float[Tensor, "task query token dim"], masks: SetMasks | None = None

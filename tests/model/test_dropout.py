@@ -47,7 +47,7 @@ def test_dropped_attention_is_right_on_average(is_factorised: bool) -> None:
     if is_factorised:
         projected = block.project(many[1])
         values = projected.value * masks.attended_queries.unsqueeze(2)
-        mixture = block.mixture(many[0], projected._replace(value=values), masks)
+        mixture = block.mixture(block.project(many[0]), projected._replace(value=values), masks)
         dropped = torch.cat((_sum_heads(mixture), mixture.adapted.unsqueeze(2)), dim=2)
     else:
         dropped = block.attention(block.attention_norm(sets_of(*many)), masks)

@@ -127,7 +127,7 @@ def test_the_factorised_block_is_the_block_on_the_sets(norm_first: bool, num_hea
     randomise(block)
     supports = torch.randn(2, 3, 6, dtype=torch.float64)
     queries = torch.randn(2, 4, 6, dtype=torch.float64)
-    mixture = block.mixture(supports, block.project(queries))
+    mixture = block.mixture(block.project(supports), block.project(queries))
     tailored = supports.unsqueeze(1) + _sum_heads(mixture)
     adapted = (queries + mixture.adapted).unsqueeze(2)
     assert_equal(
