@@ -170,6 +170,15 @@ def test_the_hash_names_what_changes_a_result(head: str) -> None:
     assert counted == (of_prototypes if head == "prototypes" else {*OF_BOTH_HEADS, *of_evidence})
 
 
+def test_results_keep_their_hash_when_a_setting_is_added() -> None:
+    """That of the preset `brief` on PPI, in lines of before there were averages of weights."""
+    settings = make_config(preset("brief", "ppi")).model_dump()
+    assert "averaging" not in used_settings(settings)
+    before = {name: value for name, value in settings.items() if name != "averaging"}
+    assert hash_settings(used_settings(settings)) == hash_settings(used_settings(before))
+    assert used_settings(settings | {"averaging": 0.1})["averaging"] == 0.1
+
+
 def test_settings_of_another_method_are_all_used() -> None:
     assert used_settings({"rate": 2, "head_steps": 5}) == {"rate": 2, "head_steps": 5}
 
@@ -180,7 +189,7 @@ def another(value: Any) -> Any:
         return "cpu" if value else ("level",)
     if value is None or isinstance(value, bool):
         return 3 if value is None else not value
-    return 2 * value if isinstance(value, int) else value / 2
+    return 2 * value if isinstance(value, int) else value / 2 or 0.5
 
 
 def test_toml_files(tmp_path: Path) -> None:

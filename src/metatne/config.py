@@ -241,7 +241,7 @@ A batch of 8 tasks touches few rows of U, and so moves them less in a step than 
 _SMALL_BATCHES_BY_DATASET: dict[str, dict[str, Any]] = {
     "ppi": {"meta_rate": 0.002, "num_steps": 6_000}
 }
-"""Where validation tasks preferred a higher rate than the published one, and were content sooner."""
+"""Where validation tasks preferred a higher rate than the published one, and fewer steps did."""
 
 HOW_PRESETS_ARE_GIVEN = (
     "; a preset stands for many settings: --preset NAME, "
