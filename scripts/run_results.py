@@ -31,6 +31,7 @@ REPRODUCE = (
     ("overall", BOTH, CHEAP, "1-50", "--shots 10/20 --protocol unlabelled-queries"),
     ("overall", BOTH, DEAR, "1-10", ""),
     ("overall", BOTH, "metatne-paper", "1-10", ""),
+    ("overall", BOTH, "metatne-paper", "1-10", "--shots 10/20 --protocol unlabelled-queries"),
     ("overall", BOTH, "metatne", "1-50", "--preset brief"),
     ("overall", BOTH, DEAR, "1-10", "--shots 10/20 --protocol unlabelled-queries"),
     (
@@ -49,9 +50,7 @@ REPRODUCE = (
     ("overall", "debian", f"{CHEAP},{DEAR}", "1-6", "--shots 10/20"),
     ("overall", "debian", f"{CHEAP},{DEAR}", "1-6", "--shots 10/20 --protocol unlabelled-queries"),
     ("ablation", BOTH, VARIANTS, "1-10", "--shots 10/40"),
-    ("overall", BOTH, "metatne-paper", "1-50", "--shots 10/20"),
-    ("overall", BOTH, "metatne-paper", "1-10", "--shots 10/20 --protocol unlabelled-queries"),
-    ("overall", BOTH, "metatne-paper", "1-50", "--shots 10/40"),
+    ("overall", BOTH, "metatne-paper", "1-50", ""),
 )
 
 # Study, data set, trials.
