@@ -66,11 +66,11 @@ With `--preset short`, `brief`, `paper-small` or `paper` it is the paper's netwo
 in [cli.md](cli.md#settings).
 """,
     "metatne-paper": """The paper's network with its random start and published settings, but for
-batches of 8 tasks a meta step instead of 32 to 128, 8,000 steps instead of 40,000, and 300
-validation tasks (`--preset paper-small`): a minute or some a trial. Such batches lead the weights a
-crooked way, so what validation judges and keeps is their average over the last quarter of the
-steps. On PPI 6,000 steps do, at twice the published meta rate (validation tasks chose). With
-`--preset paper` it is as published in these too, hours a trial.
+batches of 8 tasks a meta step instead of 32 to 128, 8,000 steps instead of 40,000, and a validation
+every 500 steps by 300 tasks (`--preset paper-small`): minutes a trial. Small batches lead the
+weights noisily, so what validation judges and keeps is their average, of which the last quarter of
+the steps makes up two thirds. On PPI 6,000 steps do, at twice the published meta rate (LOG.md has
+what validation tasks said). With `--preset paper` it is as published in these too, hours a trial.
 """,
 }
 

@@ -49,7 +49,7 @@ def used_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         name: value
         for name, value in settings.items()
         if (name in shared or name.startswith("head_") == (head == "evidence"))
-        and not (name in LATER_SETTINGS and value == LATER_SETTINGS[name])
+        and (name, value) not in LATER_SETTINGS.items()
     }
 
 
@@ -141,8 +141,8 @@ class Config(Settings):
         0.0,
         ge=0,
         le=1,
-        description="share of the steps so far over which the weights that are validated and kept "
-        "are averaged; 0: those of the last step",
+        description="share of the steps so far over which, roughly, the weights that are "
+        "validated and kept are averaged; 0: those of the last step",
     )
 
     num_steps: int = Field(500, ge=1, description="N: steps at most")
@@ -233,15 +233,16 @@ _IN_SMALL_BATCHES: dict[str, Any] = {
     "validate_every": 500,
     "validation_tasks": 300,
 }
-"""A trial of a minute or two instead of hours (LOG.md has how far it comes).
-
-A batch of 8 tasks touches few rows of U, and so moves them less in a step than one of 128 does.
-"""
+"""A trial of minutes instead of hours (LOG.md has how far it comes)."""
 
 _SMALL_BATCHES_BY_DATASET: dict[str, dict[str, Any]] = {
     "ppi": {"meta_rate": 0.002, "num_steps": 6_000}
 }
-"""Where validation tasks preferred a higher rate than the published one, and fewer steps did."""
+"""Where validation tasks preferred a higher rate than the published one, and fewer steps did.
+
+A batch of 8 tasks touches fewer rows of U than the published 128, so that at the published rate U
+learns more slowly, step by step.
+"""
 
 HOW_PRESETS_ARE_GIVEN = (
     "; a preset stands for many settings: --preset NAME, "
@@ -261,7 +262,8 @@ def preset(name: str, dataset: str | None = None) -> dict[str, Any]:
     `brief` is `paper` with its sizes and rates, from a spectral start, in 1,000 steps of small
     batches, and with decisions at a line that validation tasks choose.
     `paper-small` is `paper`, its random start and schedule too, with small batches of tasks whose
-    weights are averaged, and a fifth of the steps, for minutes instead of hours.
+    weights are averaged and a fifth of the steps (PPI: a seventh, at twice the meta rate), for
+    minutes instead of hours.
     On a graph that the paper does not have, these three take BlogCatalog's column.
     """
     if name == "default":

@@ -99,7 +99,7 @@ class Transformation(nn.Module):
             mask = noise.positive[0].attended_queries.unsqueeze(2)
             of_queries = of_queries._replace(value=of_queries.value * mask)
         positive, negative = (
-            Sign(supports, self.first_block.mixture(of_sign, of_queries, _first(masks)), masks)
+            MixedSign(supports, self.first_block.mixture(of_sign, of_queries, _first(masks)), masks)
             for supports, of_sign, masks in zip(
                 signs,
                 of_signs,
@@ -117,16 +117,16 @@ class Transformation(nn.Module):
         """The nodes of each set {query} u supports as they are adapted to it, the query last."""
         of_supports, of_queries = self.first_block.project_together((supports, queries))
         mixture = self.first_block.mixture(of_supports, of_queries)
-        return self._adapt(Sign(supports, mixture, None), queries)
+        return self._adapt(MixedSign(supports, mixture, None), queries)
 
     def _plain_closeness(
-        self, sign: Sign, queries: Float[Tensor, "task query dim"]
+        self, sign: MixedSign, queries: Float[Tensor, "task query dim"]
     ) -> Float[Tensor, "task query"]:
         tokens = self._adapt(sign, queries)
         return prototype_closeness(tokens[:, :, :-1], tokens[:, :, -1])
 
     def _adapt(
-        self, sign: Sign, queries: Float[Tensor, "task query dim"]
+        self, sign: MixedSign, queries: Float[Tensor, "task query dim"]
     ) -> Float[Tensor, "task query token dim"]:
         first, *later = sign.masks or (None,) * (1 + len(self.later_blocks))
         tailored = sign.supports.unsqueeze(1) + _sum_heads(sign.mixture)  # (task, query, shot, dim)
@@ -138,19 +138,20 @@ class Transformation(nn.Module):
         return adapted_tokens
 
     def _fused_closeness(
-        self, positive: Sign, negative: Sign, queries: Float[Tensor, "task query dim"]
+        self, positive: MixedSign, negative: MixedSign, queries: Float[Tensor, "task query dim"]
     ) -> tuple[Float[Tensor, "task query"], Float[Tensor, "task query"]]:
         """`_plain_closeness` of a single block, both signs; the algebra is told in `fused.py`."""
         net, norm = self.first_block.feedforward, self.first_block.feedforward_norm
         widen = net.widen * norm.weight
         folding = widen - widen.mean(dim=-1, keepdim=True)  # V
         hidden_bias = net.widen_bias + net.widen @ norm.bias  # c
-        folded_values = functional.linear(positive.mixture.values, folding)
+        of_queries = positive.mixture.values  # the same for both signs
+        folded_values = functional.linear(of_queries, folding)
 
-        def of_sign(sign: Sign) -> Tensor:
+        def of_sign(sign: MixedSign) -> Tensor:
             supports, mixture, masks = sign
             adapted = queries + mixture.adapted
-            parts = (supports, adapted, mixture.settled.flatten(1, 2))
+            parts = (supports, adapted, mixture.settled.flatten(1, 2))  # one product for all
             folded_supports, folded_queries, folded_settled = torch.split(
                 functional.linear(torch.cat(parts, dim=1), folding),
                 [part.shape[1] for part in parts],
@@ -190,7 +191,7 @@ class Transformation(nn.Module):
         )
 
 
-class Sign(NamedTuple):
+class MixedSign(NamedTuple):
     """The supports of one sign, what attention makes of them and the queries, and their masks."""
 
     supports: Float[Tensor, "task shot dim"]

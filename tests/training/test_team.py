@@ -79,6 +79,7 @@ def run_to_the_last_step(trainer: Trainer) -> None:
         (2, {}),
         (3, {"tasks_per_step": 5, "dropout": 0.5, "pairs_per_step": 65}),
         (4, {"num_blocks": 2, "patience": 1}),  # two of them have no task
+        (2, {"averaging": 0.4}),
         (12, {"validation_tasks": 10, "num_steps": 10}),  # nor all a validation task
     ],
 )

@@ -69,7 +69,7 @@ def save_checkpoint(path: Path, trainer: Trainer, fingerprint: str, split: Label
     state = trainer.state
     tensors = {f"network.{name}": weight for name, weight in trainer.network.state_dict().items()}
     tensors["contexts"] = trainer.contexts
-    if trainer.average:
+    if trainer.average is not None:
         average = trainer.average.network.state_dict()
         tensors |= {f"average.{name}": weight for name, weight in average.items()}
     tensors |= {f"best.{name}": weight for name, weight in state.best_weights.items()}
@@ -85,6 +85,7 @@ def save_checkpoint(path: Path, trainer: Trainer, fingerprint: str, split: Label
         "step": state.step,
         "num_structural": state.num_structural,
         "best_step": state.best_step,
+        "looked_at": trainer.average.looked_at if trainer.average is not None else None,
         "seconds": state.seconds,
         "losses": state.losses,
         "history": [asdict(validation) for validation in state.history],
@@ -117,8 +118,9 @@ def restore_checkpoint(path: Path, trainer: Trainer, fingerprint: str, split: La
     _check_same(path, header, trainer.config, fingerprint, split)
     trainer.network.load_state_dict(_part(tensors, "network"))
     trainer.contexts.copy_(tensors["contexts"])
-    if trainer.average:
+    if trainer.average is not None:
         trainer.average.network.load_state_dict(_part(tensors, "average"))
+        trainer.average.looked_at = header["looked_at"]
     for kind, rows in trainer.row_optimisers.items():
         rows.load_state(_part(tensors, kind))
     moments: dict[int, dict[str, Tensor]] = {}

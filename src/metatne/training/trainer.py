@@ -27,7 +27,7 @@ from metatne.schedule import annealing, structural_probability
 from metatne.scoring import score_tasks
 from metatne.seeding import numpy_generator, torch_seed
 from metatne.spectral import spectral_embeddings
-from metatne.training.averaging import AveragedNetwork
+from metatne.training.averaging import EVERY, AveragedNetwork
 from metatne.training.meta import meta_gradients
 from metatne.training.row_adam import EPSILON, RowAdam
 from metatne.training.structural import StructuralModule
@@ -132,7 +132,7 @@ class Trainer:
     @property
     def judged(self) -> MetaTNENetwork:
         """The network that validation scores, and of which the best is returned."""
-        return self.average.network if self.average else self.network
+        return self.network if self.average is None else self.average.network
 
     def run(
         self,
@@ -147,7 +147,7 @@ class Trainer:
         config, state = self.config, self.state
         resumed = time.perf_counter() - state.seconds
         weights = [*self.network.state_dict().values(), self.contexts]
-        if self.average:
+        if self.average is not None:
             weights += self.average.network.state_dict().values()
         take_from_first(self.team, weights)
         if not state.history:  # the start is a candidate too
@@ -160,11 +160,12 @@ class Trainer:
                 self.scale_rates(annealing(state.step, config.num_steps))
             self.take_step(tau)
             state.step += 1
-            if self.average and self.average.is_due(state.step):
-                self.settle_all()
+            is_judged = state.step % config.validate_every == 0 or state.step == config.num_steps
+            if self.average is not None and (is_judged or state.step % EVERY == 0):
+                self.settle_embeddings()
                 self.average.look(self.network, state.step)
             state.seconds = time.perf_counter() - resumed
-            if state.step % config.validate_every == 0 or state.step == config.num_steps:
+            if is_judged:
                 self._validate(tau, observers)
             for observer in observers:
                 observer.on_step(state.step, config.num_steps, tau)
@@ -268,7 +269,9 @@ class Trainer:
         if is_best:
             state.best_step = state.step
             for name, weight in self.judged.state_dict().items():
-                if name in state.best_weights:  # no third table of U's size, not even for a moment
+                if (
+                    name in state.best_weights
+                ):  # no further table of U's size, not even for a moment
                     state.best_weights[name].copy_(weight)
                 else:
                     state.best_weights[name] = weight.detach().clone()
@@ -277,17 +280,18 @@ class Trainer:
         for observer in observers:
             observer.on_validation(validation, is_best=is_best)
 
-    def settle_all(self) -> None:
-        """Bring every row of U and C up to date."""
-        for optimiser in self.row_optimisers.values():
-            optimiser.settle_all()
+    def settle_embeddings(self) -> None:
+        """Bring every row of U up to date, with both of its optimisers."""
+        for kind in ("structural embeddings", "meta embeddings"):
+            self.row_optimisers[kind].settle_all()
 
     def score_validation_tasks(self) -> Float32[np.ndarray, "task query"]:
         """Log-odds of all queries of the validation tasks, each worker's share by that worker.
 
         All get the same sum of shares, so that all agree on the best step and when to end.
         """
-        self.settle_all()
+        for optimiser in self.row_optimisers.values():
+            optimiser.settle_all()
         tasks = self.validation_tasks
         rank, size = self.team.rank, self.team.size
         mine = slice(rank * len(tasks) // size, (rank + 1) * len(tasks) // size)
