@@ -65,12 +65,14 @@ and known labels, around a prior and with walks from the examples, whose weights
 With `--preset short`, `brief`, `paper-small` or `paper` it is the paper's network. Its settings are
 in [cli.md](cli.md#settings).
 """,
-    "metatne-paper": """The paper's network with its random start and published settings, but for
-batches of 8 tasks a meta step instead of 32 to 128, 8,000 steps instead of 40,000, and a validation
-every 500 steps by 300 tasks (`--preset paper-small`): minutes a trial. Small batches lead the
-weights noisily, so what validation judges and keeps is their average, of which the last quarter of
-the steps makes up two thirds. On PPI 6,000 steps do, at twice the published meta rate (LOG.md has
-what validation tasks said). With `--preset paper` it is as published in these too, hours a trial.
+    "metatne-paper": """The paper's network with its random start, sizes, losses and schedule, made
+to take a minute or two (`--preset paper-small`): batches of 8 or 16 tasks a meta step instead of 32
+to 128, 30 or 12 queries a training task at most, in the ratio of its supports, an eighth of the
+40,000 steps, and a validation every 500 steps by 300 tasks. Small batches lead the weights noisily,
+so what validation judges and keeps is their average, of which the last quarter of the steps makes
+up two thirds. On PPI the meta rate is twice the published one; elsewhere the structure is learned
+in half as many steps at twice the structural rate (LOG.md has what validation tasks said). With
+`--preset paper` it is as published in all of these, hours a trial.
 """,
 }
 

@@ -191,6 +191,29 @@ def test_shapes_of_tasks() -> None:
     assert validation_shape(config) == TaskShape(3, 7, 3, 7)
 
 
+@pytest.mark.parametrize(
+    ("supports", "most", "queries"),
+    [
+        ((10, 20), 30, (10, 20)),
+        ((10, 40), 30, (6, 24)),
+        ((10, 20), 12, (4, 8)),
+        ((10, 40), 12, (2, 10)),
+        ((1, 40), 2, (1, 1)),
+        ((40, 1), 2, (1, 1)),
+        ((40, 1), 12, (11, 1)),
+    ],
+)
+def test_queries_are_cut_in_their_ratio(
+    supports: tuple[int, int], most: int, queries: tuple[int, int]
+) -> None:
+    config = make_config(
+        dict(zip(("positives", "negatives"), supports, strict=True))
+        | {"query_positives": None, "query_negatives": None, "most_queries": most}
+    )
+    assert training_shape(config) == TaskShape(*supports, *queries)
+    assert validation_shape(config) == TaskShape(*supports, *supports)
+
+
 def test_too_few_holders_are_told_before_training(friends: Graph) -> None:
     with pytest.raises(LabelError, match=r"at least 21 holders .*'right' \(4\), 'left' \(4\)"):
         MetaTNE().fit(friends)

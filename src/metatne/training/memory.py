@@ -25,6 +25,7 @@ from metatne.parallel import num_threads
 from metatne.schedule import structural_probability
 from metatne.spectral import OVERSAMPLING
 from metatne.training.meta import PAIRS_PER_PIECE
+from metatne.training.trainer import training_shape
 
 _FLOAT = 4
 _TABLES = 3
@@ -130,10 +131,8 @@ def _moment_bytes(size: GraphSize, config: Config) -> int:
 
 def _task_nodes(config: Config) -> tuple[int, int]:
     """Supports and queries of a training task."""
-    queries = (config.query_positives or config.positives) + (
-        config.query_negatives or config.negatives
-    )
-    return config.positives + config.negatives, queries
+    shape = training_shape(config)
+    return shape.positives + shape.negatives, shape.query_positives + shape.query_negatives
 
 
 def _meta_step_floats(config: Config) -> int:

@@ -337,12 +337,14 @@ def _line_of(
 
 def training_shape(config: Config) -> TaskShape:
     """The shape of the tasks that are trained on."""
-    return TaskShape(
-        positives=config.positives,
-        negatives=config.negatives,
-        query_positives=config.query_positives or config.positives,
-        query_negatives=config.query_negatives or config.negatives,
-    )
+    positives = config.query_positives or config.positives
+    negatives = config.query_negatives or config.negatives
+    most = config.most_queries
+    if most is not None and most < positives + negatives:
+        share = most * positives / (positives + negatives)
+        positives = min(max(1, round(share)), most - 1)
+        negatives = most - positives
+    return TaskShape(config.positives, config.negatives, positives, negatives)
 
 
 def validation_shape(config: Config) -> TaskShape:
