@@ -245,7 +245,9 @@ class MetaTNE:
         """Why the node has its probability: parts that add up to its log-odds.
 
         A row for the prior, one for how likely the node is to hold any label, and one for each
-        example, with what that adds (`contribution`) and how much of it each block has.
+        example, with what that adds (`contribution`) and how much of it each block has. What lies
+        behind them is in the table's `attrs`: `shared_neighbours`, each with the examples that it
+        is shared with, and `labels` that the node is known to hold, with their weight in `relate`.
         """
         check_prior(prior)
         model, ids = self._evidence(), self._fitted().node_ids

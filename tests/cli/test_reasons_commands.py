@@ -102,12 +102,23 @@ def test_only_one_node_is_explained(run: Run, model: Path, people: list[str]) ->
 def test_reasons_add_up(run: Run, model: Path, people: list[str]) -> None:
     done = run("explain", model, "--node", people[7], *examples(people), "--top", 2)
     assert done.code == 0
-    *parts, total = [float(line.split()[0]) for line in done.out.splitlines()]
+    lines = done.out.splitlines()
+    end = next(place for place, line in enumerate(lines) if "log-odds in all" in line)
+    *parts, total = [float(line.split()[0]) for line in lines[: end + 1]]
     assert sum(parts) == pytest.approx(total, abs=0.01)
     table = MetaTNE.load(model).rank(positives=people[:3], negatives=people[3:6])
     probability = float(table.set_index("node")["probability"].loc[people[7]])
     assert total == pytest.approx(logit(probability), abs=0.01)
     assert "4 other examples" in done.out
+    given: dict[str, Any] = {"positives": people[:3], "negatives": people[3:6]}
+    behind = MetaTNE.load(model).explain(people[7], **given).attrs
+    first, *_, last = behind["shared_neighbours"]
+    shared, holds = lines[end + 1 :]
+    assert shared.startswith(f"shared neighbours: {first['node']} (of {', '.join(first['with'])})")
+    assert shared.endswith(f", and {len(behind['shared_neighbours']) - 2} more")
+    assert last["node"] not in shared
+    strongest = behind["labels"][0]
+    assert holds.startswith(f"holds: {strongest['label']} {strongest['weight']:+.3f}")
     done = run("explain", model, "--node", people[0], *examples(people))
     assert done.code == 2
     assert "is an example already; ask about another" in done.err

@@ -71,6 +71,40 @@ def test_without_negatives_too(model: MetaTNE, examples: dict[str, Any]) -> None
     assert len(model.suggest(4, positives=positives)) == 4
 
 
+def test_behind_the_reasons_are_shared_neighbours_and_labels(
+    graph: Graph, model: MetaTNE, examples: dict[str, Any]
+) -> None:
+    node = int(model.rank(**examples, top=1)["node"][0])  # ids are positions here
+    behind = model.explain(node, **examples).attrs
+    near = set(graph.neighbours(node).tolist())
+    expected: dict[int, list[int]] = {}
+    for example in [*examples["positives"], *examples["negatives"]]:
+        for shared in near.intersection(graph.neighbours(example).tolist()):
+            expected.setdefault(shared, []).append(example)
+    assert expected
+    found = behind["shared_neighbours"]
+    assert {shared["node"]: shared["with"] for shared in found} == expected
+    assert [len(shared["with"]) for shared in found] == sorted(
+        (len(names) for names in expected.values()), reverse=True
+    )
+    held = [y for y in range(NOVEL) if node in graph.labels.holders(y)]
+    assert held
+    weights = model.relate(**examples).set_index("label")["weight"]
+    assert {known["label"]: known["weight"] for known in behind["labels"]} == {
+        graph.labels.names[y]: weights[graph.labels.names[y]] for y in held
+    }
+    sizes = [abs(known["weight"]) for known in behind["labels"]]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_model_without_edges_says_so_of_shared_neighbours(
+    graph: Graph, examples: dict[str, Any]
+) -> None:
+    model = MetaTNE(**SETTINGS, head_without=("walks",)).fit(graph)
+    behind = model.explain(599, **examples).attrs
+    assert behind["shared_neighbours"] is None
+
+
 def test_of_the_reasons_positives_pull_the_first(model: MetaTNE, examples: dict[str, Any]) -> None:
     first = model.explain(model.rank(**examples, top=1)["node"][0], **examples)
     by_sign = first.groupby("reason")["contribution"].sum()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from scipy.special import expit
@@ -37,14 +37,18 @@ def explain(
     support: SupportOption = None,
     prior: PriorOption = None,
     top: Annotated[
-        int, typer.Option("--top", min=1, metavar="N", help="Examples to show, strongest first.")
+        int,
+        typer.Option(
+            "--top", min=1, metavar="N", help="Examples, neighbours and labels to show, each."
+        ),
     ] = 10,
 ) -> None:
     """Say why a node has its probability.
 
     Each line has what a reason adds to the log-odds: the prior, how likely the node is to hold any
     label, and every example. They add up to the log-odds; for the strongest examples the block of
-    the description that says most is named.
+    the description that says most is named. Below the sum: neighbours that the node shares with
+    examples, and the labels that it is known to hold, each with its weight in `metatne relate`.
     """
     if len(node) > 1:
         raise InputError(
@@ -70,3 +74,20 @@ def explain(
         show(f"{rest.sum():+8.3f}  {len(rest)} other examples")
     total = float(reasons["contribution"].sum())
     show(f"{total:+8.3f}  log-odds in all: probability {expit(total):.4f}")
+    _show_what_lies_behind(reasons.attrs["shared_neighbours"], reasons.attrs["labels"], top)
+
+
+def _show_what_lies_behind(
+    shared: list[dict[str, Any]] | None, labels: list[dict[str, Any]], top: int
+) -> None:
+    """A line of shared neighbours and one of known labels, if there are any."""
+    if shared:
+        told = [f"{near['node']} (of {', '.join(map(str, near['with']))})" for near in shared[:top]]
+        show(f"shared neighbours: {', '.join(told)}{_and_more(len(shared) - top)}")
+    if labels:
+        told = [f"{known['label']} {known['weight']:+.3f}" for known in labels[:top]]
+        show(f"holds: {', '.join(told)}{_and_more(len(labels) - top)}")
+
+
+def _and_more(count: int) -> str:
+    return f", and {count} more" if count > 0 else ""

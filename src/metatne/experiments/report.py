@@ -86,7 +86,9 @@ def write_report(rows_by_study: dict[str, list[Row]]) -> str:
         f"(Nadeau and Bengio, 2003); fewer than {FEWEST_TO_TEST} trials have none. *Seconds* are "
         "the median trial's; embeddings that trials share (LINE, Node2vec, the features of GCN and "
         "Meta-GNN, NetMF in the ridge) were made in whichever trial came first, and so were "
-        "trainings that the cells of a trial share (GCN's and Planetoid's, mostly at 10/20).\n",
+        "trainings that the cells of a trial share (GCN's and Planetoid's, mostly at 10/20). Lines "
+        "come from machines whose speed differs by three times and more, and which had other work "
+        "to do: seconds of two methods compare roughly at most; `metatne bench` measures.\n",
         "MetaTNE is told by its preset: `default` is the kernel ridge with a meta-learned prior "
         "and walks from the examples that this project ships; "
         "`paper` is the paper's network as published, hours a trial; `paper-small` differs from it "

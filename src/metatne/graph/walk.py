@@ -53,6 +53,10 @@ class Adjacency(NamedTuple):
         """How many nodes there are."""
         return len(self.indptr) - 1
 
+    def neighbours(self, node: int) -> Integer[np.ndarray, " neighbour"]:
+        """The neighbours of a node, ascending."""
+        return self.indices[self.indptr[node] : self.indptr[node + 1]]
+
 
 class Walk:
     """P over nodes and known labels; `degrees` are D's, with their share of the mean."""

@@ -11,6 +11,8 @@ from jaxtyping import Int64
 from metatne.evidence.model import EvidenceModel
 from metatne.evidence.reasons import block_names, explain, relate, suggest, visits_of
 from metatne.graph.node_ids import NodeIds
+from metatne.graph.raw import HOLDS
+from metatne.graph.shared import shared_neighbours
 from metatne.prediction.ranking import score_candidates
 from metatne.prediction.support import Support
 
@@ -23,7 +25,10 @@ def explanation(
 ) -> pd.DataFrame:
     """Parts of the node's log-odds, a row each: the prior, any label, then every example.
 
-    Against several sets of weak negatives, the mean over those that the node is not in.
+    Against several sets of weak negatives, the mean over those that the node is not in. Behind
+    them, in the table's `attrs`: the neighbours that the node shares with examples (if the model
+    keeps the graph's edges, as it does to walk), and what is known of it, with the weight of each
+    label in `relation`.
     """
     sets = [negatives for negatives in support.negative_sets if node not in negatives]
     visits = visits_of(model, node)
@@ -45,7 +50,38 @@ def explanation(
             rows.append(
                 {"reason": reason, "node": name, "contribution": float(part.sum())} | shares
             )
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    table.attrs["shared_neighbours"] = _shared(model, ids, support, node)
+    table.attrs["labels"] = _known_labels(model, support, node)
+    return table
+
+
+def _shared(
+    model: EvidenceModel, ids: NodeIds, support: Support, node: int
+) -> list[dict[str, Any]] | None:
+    """Neighbours that the node has in common with examples that were given."""
+    reach = model.description.reach
+    if not reach.has_walks:
+        return None
+    given = [support.positives, *([] if support.weak else support.negative_sets)]
+    found = shared_neighbours(reach.adjacency, node, np.concatenate(given).tolist())
+    return [
+        {"node": ids[near], "with": ids.take(np.array(examples, dtype=np.int64))}
+        for near, examples in found.items()
+    ]
+
+
+def _known_labels(model: EvidenceModel, support: Support, node: int) -> list[dict[str, Any]]:
+    """Labels that the node holds, those that say most first."""
+    held = [
+        model.label_names[place]
+        for place in np.flatnonzero(model.description.states[node] == HOLDS)
+    ]
+    if not held:
+        return []
+    weights = relation(model, support).set_index("label")["weight"]
+    of_held = sorted(((float(weights[label]), label) for label in held), key=lambda x: -abs(x[0]))
+    return [{"label": label, "weight": weight} for weight, label in of_held]
 
 
 def relation(model: EvidenceModel, support: Support) -> pd.DataFrame:

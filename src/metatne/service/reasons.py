@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -12,6 +13,8 @@ from scipy.special import expit
 
 from metatne.errors import SupportError
 from metatne.evidence.reasons import suggest
+from metatne.graph.shared import shared_neighbours
+from metatne.graph.walk import Adjacency
 from metatne.parallel import Progress
 from metatne.prediction.explanation import DRAWN, explanation, relation
 from metatne.prediction.support import resolve_asked
@@ -123,25 +126,16 @@ def _parts(table: pd.DataFrame) -> list[Part]:
 
 
 def _shared_neighbours(served: ServedModel, node: int, question: Question) -> list[SharedNeighbour]:
-    """Neighbours that the node has in common with examples.
-
-    Those of most examples come first, then those of few neighbours, which mean more.
-    """
+    """Neighbours that the node has in common with examples."""
     if served.graph is None:
         return []
-    graph = served.graph
     supports = np.concatenate((question.support.positives, question.support.negatives))
-    own = graph.neighbours(node)
-    found: dict[int, list[int]] = {}
-    for support in supports.tolist():
-        for shared in np.intersect1d(own, graph.neighbours(support), assume_unique=True).tolist():
-            found.setdefault(shared, []).append(support)
-    order = sorted(found, key=lambda near: (-len(found[near]), graph.degrees[near], near))
+    found = shared_neighbours(Adjacency.of(served.graph), node, supports.tolist())
     return [
         SharedNeighbour.model_validate(
-            {"id": served.node_ids[near], "with": _names(served, found[near])}
+            {"id": served.node_ids[near], "with": _names(served, examples)}
         )
-        for near in order[:MAX_SHARED_SHOWN]
+        for near, examples in islice(found.items(), MAX_SHARED_SHOWN)
     ]
 
 
