@@ -63,6 +63,8 @@ BEYOND = (
     ("shots", "debian", "1"),
     ("growth", "ppi", "1-3"),
     ("labelling", "ppi", "1-4"),
+    ("calibration", "ppi", "1-3"),
+    ("calibration", "blogcatalog", "1-3"),
     ("tasks", "ppi", "1-6"),
 )
 

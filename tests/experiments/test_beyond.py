@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import logit
 
 from metatne.evidence.head import VERSION
+from metatne.experiments.beyond import calibration as calibration_study
 from metatne.experiments.beyond import labelling as labelling_study
 from metatne.experiments.beyond import shots as shots_study
 from metatne.experiments.beyond.catalogue import STUDIES, results_file, run_study
@@ -36,6 +38,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("metatne.experiments.beyond.growth.NEW", (0.2,))
     monkeypatch.setattr("metatne.experiments.beyond.growth.SHAPE", TaskShape(5, 10, 2, 5))
     monkeypatch.setattr("metatne.experiments.beyond.unknown.HIDDEN", (0.3,))
+    monkeypatch.setattr(calibration_study, "SHAPES", ((3, 6), (5, 10)))
+    monkeypatch.setattr(calibration_study, "DRAWS", 3)
+    monkeypatch.setattr(calibration_study, "FEWEST_LEFT", 5)
     monkeypatch.setattr(labelling_study, "FEWEST_HOLDERS", 20)
     monkeypatch.setattr(labelling_study, "ROUNDS", 2)
     monkeypatch.setattr(shots_study, "SHOTS", (5, 10_000))
@@ -49,7 +54,8 @@ def test_a_study_runs_once_and_is_told(study: str, directory: Path, tmp_path: Pa
     series = {case["series"] for case in row["cases"]}
     assert len(series) > 1
     metric = STUDIES[study].metric
-    assert all(0 <= case[metric] <= 1 for case in row["cases"])
+    most = 1 if STUDIES[study].is_comparison else 10
+    assert all(0 <= case[metric] <= most for case in row["cases"])
     before = results.path.read_bytes()
     (again,) = run_study(study, str(directory), [1], results, settings=SETTINGS)
     assert again == row
@@ -59,6 +65,29 @@ def test_a_study_runs_once_and_is_told(study: str, directory: Path, tmp_path: Pa
     assert all(f"| {name} |" in page for name in series)
     drawn = list((tmp_path / "plots").glob("*.svg"))
     assert [path.name in page for path in drawn] == [True] * len(drawn)
+
+
+@pytest.mark.parametrize(
+    ("chances", "shift", "error", "expected"),
+    [
+        ((0.05, 0.5), 0.0, 0.1, {"of_holders": 1, "calibration_error": 0, "covered": 1}),
+        ((0.1, 0.5), 0.0, 0.1, {"of_holders": 140 / 95, "calibration_error": 0.045, "covered": 1}),
+        # Drawn apart by 2 each way, intervals of 1.96 times 1 do not reach the middle.
+        ((0.05, 0.5), 2.0, 1.0, {"covered": 0}),
+        ((0.05, 0.5), 2.0, 1.1, {"covered": 1}),
+    ],
+)
+def test_probabilities_are_held_against_the_truth(
+    chances: tuple[float, float], shift: float, error: float, expected: dict[str, float]
+) -> None:
+    """900 nodes of which 45 hold the label, as a chance of .05 says, and 100 of which 50 do."""
+    truth = np.arange(1_000) % 20 == 0
+    truth[900:] = np.arange(100) % 2 == 0
+    middle = logit(np.repeat(chances, (900, 100)))
+    log_odds = np.stack((middle + shift, middle - shift))
+    found = calibration_study.held_against(truth, log_odds, np.full_like(log_odds, error))
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, abs=1e-9)
 
 
 def test_hard_negatives_are_nearer(directory: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from metatne.config import make_config, used_settings
 from metatne.evaluation.results import ResultsFile
 from metatne.evidence.head import VERSION
+from metatne.experiments.beyond.calibration import calibration
 from metatne.experiments.beyond.growth import growth
 from metatne.experiments.beyond.labelling import labelling
 from metatne.experiments.beyond.parts import parts
@@ -41,6 +42,12 @@ class BeyondStudy:
     compared: Mapping[str, str] = field(default_factory=dict)
     """Series and the one that each is held against; without any, all are against the first."""
 
+    is_comparison: bool = True
+    """Whether lines are held against each other."""
+
+    note: str = ""
+    """What one must know to read its table."""
+
     version: int = 1
     """Of what it does besides the head, which has a version too: other lines are run again."""
 
@@ -64,6 +71,18 @@ STUDIES = {
         "labels added to the first 15",
         "average_precision",
         version=2,  # doubt was about the line of decisions
+    ),
+    "calibration": BeyondStudy(
+        calibration,
+        "What probabilities and intervals are worth",
+        metric="of_holders",
+        is_comparison=False,
+        note="A line for each number of examples, positives/negatives; means over the test labels "
+        "and 20 draws of examples each, with the true prior. *Probabilities to holders*: what "
+        "the probabilities of the nodes asked about add up to, as a share of those that hold the "
+        "label (1 is right). *Calibration error*: the mean distance of a probability from the "
+        "share that holds, in tenths of the nodes. *Covered*: how many intervals of 95 % have the "
+        "log-odds that all draws come to on average.",
     ),
 }
 

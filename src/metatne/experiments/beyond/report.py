@@ -12,6 +12,12 @@ from metatne.experiments.beyond.catalogue import STUDIES, BeyondStudy, Row
 from metatne.experiments.plots import draw_curves
 from metatne.experiments.report import FEWEST_TO_TEST, METRICS, p_value
 
+MEASURES = METRICS | {
+    "of_holders": "probabilities to holders",
+    "calibration_error": "calibration error",
+    "covered": "covered",
+}
+
 Values = dict[tuple[str, float | None], dict[int, dict[str, float]]]
 """By series and place along the axis, then by trial: metrics."""
 
@@ -30,6 +36,8 @@ def write_beyond(rows: Sequence[Row], plots: Path, beside: Path) -> str:
                 f"fewer than {FEWEST_TO_TEST} trials have no p.\n"
             )
         parts.append(f"## Beyond the paper: {study.title}\n\n`metatne beyond {name}`\n")
+        if study.note:
+            parts.append(f"{study.note}\n")
         for dataset in dict.fromkeys(row["dataset"] for row in of_study):
             trials = [row for row in of_study if row["dataset"] == dataset]
             values = _values(trials)
@@ -39,7 +47,7 @@ def write_beyond(rows: Sequence[Row], plots: Path, beside: Path) -> str:
             parts.append("\n".join(_table(study, values)) + "\n")
             if study.along is not None and len({at for _, at in values}) > 1:
                 path = plots / f"beyond-{name}-{dataset}.svg"
-                draw_curves(_curves(study, values), study.along, METRICS[study.metric], path)
+                draw_curves(_curves(study, values), study.along, MEASURES[study.metric], path)
                 parts.append(f"![{study.title}, {dataset}]({os.path.relpath(path, beside)})\n")
     return "\n" + "\n".join(parts) if parts else ""
 
@@ -54,7 +62,7 @@ def _values(rows: Sequence[Row]) -> Values:
     values: Values = {}
     for row in rows:
         for case in row["cases"]:
-            metrics = {name: case[name] for name in METRICS if name in case}
+            metrics = {name: case[name] for name in MEASURES if name in case}
             values.setdefault((case["series"], case["at"]), {})[row["trial"]] = metrics
     return values
 
@@ -62,17 +70,20 @@ def _values(rows: Sequence[Row]) -> Values:
 def _table(study: BeyondStudy, values: Values) -> Iterator[str]:
     """A line for every case; *difference* is to another series at the same place, paired."""
     shown = [
-        name for name in METRICS if any(name in m for of in values.values() for m in of.values())
+        name for name in MEASURES if any(name in m for of in values.values() for m in of.values())
     ]
-    head = ["", *([study.along] if study.along else []), "trials", *(METRICS[m] for m in shown)]
-    head += ["difference", "p (corrected t)"]
+    head = ["", *([study.along] if study.along else []), "trials", *(MEASURES[m] for m in shown)]
+    if study.is_comparison:
+        head += ["difference", "p (corrected t)"]
     yield f"| {' | '.join(head)} |"
     yield "|" + "---|" * len(head)
     for (series, at), by_trial in values.items():
         cells = [series, *([f"{at:g}"] if study.along and at is not None else [])]
         cells += [str(len(by_trial))]
         cells += [f"{statistics.mean(m[name] for m in by_trial.values()):.4f}" for name in shown]
-        yield f"| {' | '.join([*cells, *_difference(study, values, series, at)])} |"
+        if study.is_comparison:
+            cells += _difference(study, values, series, at)
+        yield f"| {' | '.join(cells)} |"
 
 
 def _difference(
