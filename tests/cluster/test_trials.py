@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from metatne.evaluation.protocol import TrialSettings
 from metatne.evaluation.results import ResultsFile
-from metatne.evaluation.runner import Trial, local_engine, run_trials
+from metatne.evaluation.runner import Outcome, Trial, local_engine, run_one, run_trials
 from metatne.graph.store import Graph
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'metatne[cluster]'")
@@ -27,3 +29,27 @@ def test_the_same_lines(planted: Graph, tmp_path: Path) -> None:
         rows[name] = [row | {"seconds": 0, "memory_gb": 0} for row in found]
     assert rows["here"] == rows["ray"]
     assert len(ResultsFile(tmp_path / "ray").rows()) == 3
+
+
+@pytest.mark.usefixtures("ray_of_two")
+def test_the_trial_of_a_worker_that_dies_is_run_again(
+    planted: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted.save(tmp_path / "graph")
+    settings = TrialSettings("lp", "default", 4, 6, num_tasks=20)
+    trials = [Trial(str(tmp_path / "graph"), settings, number) for number in (1, 2, 3)]
+    died = tmp_path / "died"
+
+    def dies_once(trial: Trial) -> Outcome:
+        if trial.number == 2 and not died.exists():
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return run_one(trial)
+
+    monkeypatch.setattr("metatne.cluster.trials.run_one", dies_once)
+    found = run_trials(trials, results=ResultsFile(tmp_path / "lines"), engine=ray_engine())
+    assert died.exists()
+    assert [row["trial"] for row in found] == [1, 2, 3]
+    monkeypatch.undo()
+    expected = run_trials(trials, results=ResultsFile(tmp_path / "here"), engine=local_engine(1))
+    assert [row["auc"] for row in found] == [row["auc"] for row in expected]
