@@ -65,14 +65,15 @@ and known labels, around a prior and with walks from the examples, whose weights
 With `--preset short`, `brief`, `paper-small` or `paper` it is the paper's network. Its settings are
 in [cli.md](cli.md#settings).
 """,
-    "metatne-paper": """The paper's network with its random start, sizes, losses and schedule, made
-to take a minute or two (`--preset paper-small`): batches of 8 or 16 tasks a meta step instead of 32
-to 128, 30 or 12 queries a training task at most, in the ratio of its supports, an eighth of the
-40,000 steps, and a validation every 500 steps by 300 tasks. Small batches lead the weights noisily,
-so what validation judges and keeps is their average, of which the last quarter of the steps makes
-up two thirds. On PPI the meta rate is twice the published one; elsewhere the structure is learned
-in half as many steps at twice the structural rate (LOG.md has what validation tasks said). With
-`--preset paper` it is as published in all of these, hours a trial.
+    "metatne-paper": """The paper's network with its random start, sizes and losses, made to take
+minutes instead of hours (`--preset paper-small`): batches of 8 or 16 tasks a meta step instead of
+32 to 128, 30 or 12 queries a training task at most, in the ratio of its supports, a ninth of the
+40,000 steps (PPI an eighth, Flickr a quarter), and a validation every 500 steps by 300 tasks. Small
+batches lead the weights noisily, so what validation judges and keeps is their average, of which the
+last quarter of the steps makes up two thirds. On PPI the meta rate is twice the published one;
+elsewhere the structural rate is, and the decay period half (LOG.md has what validation tasks of PPI
+and BlogCatalog said; Mashup and Flickr could not be had). With `--preset paper` it is as published
+in all of these.
 """,
 }
 

@@ -256,7 +256,7 @@ _SMALL_BATCHES_BY_DATASET: dict[str, tuple[float, ...]] = {
 }
 """What validation tasks of BlogCatalog and PPI preferred at equal cost.
 
-BlogCatalog learns its structure in half of the published steps at twice the rate. On PPI a batch
+On BlogCatalog structural steps get rarer twice as soon, at twice their rate. On PPI a batch
 of 8 tasks touches fewer rows of U than the published 128, so that at the published rate U learns
 more slowly, step by step. The two that could not be had are as BlogCatalog, with their own rates of
 the meta steps, and Flickr with its own longer schedule.
@@ -280,8 +280,8 @@ def preset(name: str, dataset: str | None = None) -> dict[str, Any]:
     `brief` is `paper` with its sizes and rates, from a spectral start, in 1,000 steps of small
     batches, and with decisions at a line that validation tasks choose.
     `paper-small` is `paper`, its random start too, with small batches of tasks of fewer queries,
-    averaged weights and an eighth of the steps (Flickr: a quarter), PPI at twice the meta rate, the
-    others at twice the structural rate and half the decay period: minutes instead of hours.
+    averaged weights and a ninth of the steps (PPI: an eighth, Flickr: a quarter), PPI at twice the
+    meta rate, the others at twice the structural rate and half the decay period: minutes.
     On a graph that the paper does not have, these three take BlogCatalog's column.
     """
     if name == "default":

@@ -28,7 +28,7 @@ from metatne.evidence.model import EvidenceModel
 from metatne.graph.store import Graph
 from metatne.model import MetaTNENetwork
 from metatne.parallel import Progress
-from metatne.prediction.explanation import explanation, relation, suggestion
+from metatne.prediction.explanation import behind, explanation, relation, suggestion
 from metatne.prediction.ranking import rank_table, score_candidates
 from metatne.prediction.support import (
     NodeId,
@@ -247,14 +247,18 @@ class MetaTNE:
         A row for the prior, one for how likely the node is to hold any label, and one for each
         example, with what that adds (`contribution`) and how much of it each block has. What lies
         behind them is in the table's `attrs`: `shared_neighbours`, each with the examples that it
-        is shared with, and `labels` that the node is known to hold, with their weight in `relate`.
+        is shared with (the first hundred of `num_shared_neighbours`; None if the model does not
+        keep the graph's edges), and the known `labels` that it holds, with their weight in
+        `relate`.
         """
         check_prior(prior)
         model, ids = self._evidence(), self._fitted().node_ids
         support = self._support(positives, negatives)
         plain = node.item() if isinstance(node, np.integer) else node
         place = resolve_asked(ids, plain, support)
-        return explanation(model, ids, support, place, prior=prior)
+        table = explanation(model, ids, support, place, prior=prior)
+        table.attrs.update(behind(model, ids, support, place))
+        return table
 
     def relate(
         self, *, positives: Sequence[NodeId], negatives: Sequence[NodeId] = ()

@@ -8,9 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from metatne.errors import RunError
 from metatne.evaluation.protocol import TrialSettings
 from metatne.evaluation.results import ResultsFile
-from metatne.evaluation.runner import Outcome, Trial, local_engine, run_one, run_trials
+from metatne.evaluation.runner import (
+    MAX_RESTARTS,
+    Outcome,
+    Trial,
+    local_engine,
+    run_one,
+    run_trials,
+)
 from metatne.graph.store import Graph
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'metatne[cluster]'")
@@ -50,6 +58,26 @@ def test_the_trial_of_a_worker_that_dies_is_run_again(
     found = run_trials(trials, results=ResultsFile(tmp_path / "lines"), engine=ray_engine())
     assert died.exists()
     assert [row["trial"] for row in found] == [1, 2, 3]
-    monkeypatch.undo()
     expected = run_trials(trials, results=ResultsFile(tmp_path / "here"), engine=local_engine(1))
     assert [row["auc"] for row in found] == [row["auc"] for row in expected]
+
+
+@pytest.mark.usefixtures("ray_of_two")
+def test_a_trial_that_always_ends_its_worker_is_given_up(
+    planted: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted.save(tmp_path / "graph")
+    settings = TrialSettings("lp", "default", 4, 6, num_tasks=20)
+    deaths = tmp_path / "deaths"
+
+    def always_dies(trial: Trial) -> Outcome:
+        with deaths.open("a") as file:
+            file.write("one\n")
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+    monkeypatch.setattr("metatne.cluster.trials.run_one", always_dies)
+    trials = [Trial(str(tmp_path / "graph"), settings, 1)]
+    with pytest.raises(RunError, match="a worker failed"):
+        run_trials(trials, results=ResultsFile(tmp_path / "lines"), engine=ray_engine())
+    assert len(deaths.read_text().splitlines()) == 1 + MAX_RESTARTS

@@ -83,6 +83,7 @@ def test_behind_the_reasons_are_shared_neighbours_and_labels(
             expected.setdefault(shared, []).append(example)
     assert expected
     found = behind["shared_neighbours"]
+    assert behind["num_shared_neighbours"] == len(expected)
     assert {shared["node"]: shared["with"] for shared in found} == expected
     assert [len(shared["with"]) for shared in found] == sorted(
         (len(names) for names in expected.values()), reverse=True
@@ -97,12 +98,33 @@ def test_behind_the_reasons_are_shared_neighbours_and_labels(
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_a_model_without_edges_says_so_of_shared_neighbours(
+def test_drawn_nodes_share_no_neighbours(graph: Graph, model: MetaTNE) -> None:
+    """What stands in for the others is no example that anybody gave."""
+    positives = [3, 4]
+    for node in model.rank(positives=positives, top=3)["node"]:
+        behind = model.explain(node, positives=positives).attrs
+        assert all(set(shared["with"]) <= set(positives) for shared in behind["shared_neighbours"])
+
+
+def test_no_more_shared_neighbours_are_told_than_can_be_copied(
+    model: MetaTNE, examples: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = model.rank(**examples, top=1)["node"][0]
+    every = model.explain(node, **examples).attrs
+    monkeypatch.setattr("metatne.prediction.explanation.MOST_SHARED", 1)
+    first = model.explain(node, **examples).attrs
+    assert first["shared_neighbours"] == every["shared_neighbours"][:1]
+    assert first["num_shared_neighbours"] == len(every["shared_neighbours"]) > 1
+
+
+def test_a_model_without_edges_and_a_node_without_labels(
     graph: Graph, examples: dict[str, Any]
 ) -> None:
-    model = MetaTNE(**SETTINGS, head_without=("walks",)).fit(graph)
-    behind = model.explain(599, **examples).attrs
-    assert behind["shared_neighbours"] is None
+    is_last = np.arange(graph.num_nodes) == 599
+    forgotten = graph.with_labels(graph.labels.forget(np.arange(NOVEL), is_last))
+    model = MetaTNE(**SETTINGS, head_without=("walks",)).fit(forgotten)
+    nothing = {"shared_neighbours": None, "num_shared_neighbours": None, "labels": []}
+    assert model.explain(599, **examples).attrs == nothing
 
 
 def test_of_the_reasons_positives_pull_the_first(model: MetaTNE, examples: dict[str, Any]) -> None:

@@ -53,9 +53,8 @@ def test_a_study_runs_once_and_is_told(study: str, directory: Path, tmp_path: Pa
     (row,) = run_study(study, str(directory), [1], results, settings=SETTINGS)
     series = {case["series"] for case in row["cases"]}
     assert len(series) > 1
-    metric = STUDIES[study].metric
-    most = 1 if STUDIES[study].is_comparison else 10
-    assert all(0 <= case[metric] <= most for case in row["cases"])
+    metric = STUDIES[study].metric or "covered"
+    assert all(0 <= case[metric] <= 1 for case in row["cases"])
     before = results.path.read_bytes()
     (again,) = run_study(study, str(directory), [1], results, settings=SETTINGS)
     assert again == row
@@ -71,10 +70,11 @@ def test_a_study_runs_once_and_is_told(study: str, directory: Path, tmp_path: Pa
     ("chances", "shift", "error", "expected"),
     [
         ((0.05, 0.5), 0.0, 0.1, {"of_holders": 1, "calibration_error": 0, "covered": 1}),
-        ((0.1, 0.5), 0.0, 0.1, {"of_holders": 140 / 95, "calibration_error": 0.045, "covered": 1}),
-        # Drawn apart by 2 each way, intervals of 1.96 times 1 do not reach the middle.
-        ((0.05, 0.5), 2.0, 1.0, {"covered": 0}),
-        ((0.05, 0.5), 2.0, 1.1, {"covered": 1}),
+        ((0.1, 0.5), 0.0, 0.1, {"of_holders": 140 / 95, "calibration_error": 45 / 95}),
+        ((0.0001, 0.0001), 0.0, 0.1, {"of_holders": 0.1 / 95, "calibration_error": 94.9 / 95}),
+        # Drawn apart by 2 each way, and by more where half of the holders were drawn each time.
+        ((0.05, 0.5), 2.0, 1.4, {"covered": 0}),
+        ((0.05, 0.5), 2.0, 1.5, {"covered": 1}),
     ],
 )
 def test_probabilities_are_held_against_the_truth(
@@ -85,9 +85,25 @@ def test_probabilities_are_held_against_the_truth(
     truth[900:] = np.arange(100) % 2 == 0
     middle = logit(np.repeat(chances, (900, 100)))
     log_odds = np.stack((middle + shift, middle - shift))
-    found = calibration_study.held_against(truth, log_odds, np.full_like(log_odds, error))
+    found = calibration_study.held_against(
+        truth, log_odds, np.full_like(log_odds, error), share_drawn=0.5
+    )
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, abs=1e-9)
+
+
+def test_examples_are_not_among_the_nodes_asked_about(directory: Path) -> None:
+    trial = Trial(str(directory), 1)
+    label = int(trial.split.test[0])
+    halves = calibration_study.Halves.of(trial.graph, label, np.random.default_rng(0))
+    parts = [halves.holders.tolist(), halves.others.tolist(), halves.asked.tolist()]
+    everyone = [node for part in parts for node in part]
+    assert sorted(everyone) == list(range(trial.graph.num_nodes))
+    holders = set(trial.graph.labels.holders(label).tolist())
+    assert set(parts[0]) == holders.difference(parts[1], parts[2])
+    assert halves.truth.tolist() == [node in holders for node in parts[2]]
+    assert halves.suit(1, 1) == (len(holders.intersection(parts[2])) >= 20)
+    assert not halves.suit(len(parts[0]), 1)
 
 
 def test_hard_negatives_are_nearer(directory: Path) -> None:

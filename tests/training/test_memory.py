@@ -110,6 +110,9 @@ def test_the_estimate_grows_with_what_takes_memory() -> None:
         {"pairs_per_step": 10**6},
     ):
         assert estimate_training_bytes(small, make_config(preset("short") | changed)) > base
+    many = preset("short") | {"query_negatives": 4_000}
+    cut = make_config(many | {"most_queries": 12})
+    assert estimate_training_bytes(small, cut) < estimate_training_bytes(small, make_config(many))
 
 
 def test_moments_count_as_far_as_rows_are_touched() -> None:

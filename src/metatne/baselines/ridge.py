@@ -45,15 +45,7 @@ class RidgeSettings(BaselineSettings):
 
 
 class KernelRidge(Baseline):
-    """Ridge regression of +1 and -1, both classes of equal weight, in a learned sum of kernels.
-
-    An earlier study of such a ridge had AUC .7462 on PPI and .7565 on BlogCatalog at 10/20 (50
-    trials), .6853 and .6953 with unlabelled queries. Its weights were learned from the validation
-    labels of 25 trials together, many of which are test labels of the others; this one learns in
-    each trial from that trial's own, as every method here does, and is .007 to .014 below. Weights
-    from many trials explain .004 of that on PPI with unlabelled queries, the rest is not
-    explained (LOG.md).
-    """
+    """Ridge regression of +1 and -1, both classes of equal weight, in a learned sum of kernels."""
 
     kind_of_settings = RidgeSettings
     settings: RidgeSettings

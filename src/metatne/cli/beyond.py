@@ -58,4 +58,6 @@ def beyond(
     for row in run_study(study, dataset, numbers, results_file(out), data_dir=data_dir):
         for case in row["cases"]:
             at = "" if case["at"] is None else f" at {case['at']:g}"
-            say(f"trial {row['trial']}: {case['series']}{at}: {metric} {case[metric]:.4f}")
+            names = [metric] if metric else [name for name in case if name not in ("series", "at")]
+            found = ", ".join(f"{name} {case[name]:.4f}" for name in names)
+            say(f"trial {row['trial']}: {case['series']}{at}: {found}")

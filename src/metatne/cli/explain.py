@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +25,9 @@ from metatne.estimator import MetaTNE
 EXAMPLE = """\b
 Example:
   metatne explain model --node eve -p ann -p bob -n dan"""
+
+MOST_NAMED = 3
+"""Examples of one shared neighbour."""
 
 app = new_app()
 
@@ -48,7 +52,7 @@ def explain(
     Each line has what a reason adds to the log-odds: the prior, how likely the node is to hold any
     label, and every example. They add up to the log-odds; for the strongest examples the block of
     the description that says most is named. Below the sum: neighbours that the node shares with
-    examples, and the labels that it is known to hold, each with its weight in `metatne relate`.
+    examples, and the known labels that it holds, each with its weight in `metatne relate`.
     """
     if len(node) > 1:
         raise InputError(
@@ -58,6 +62,7 @@ def explain(
     reasons = MetaTNE.load(model).explain(
         node[0], positives=positives, negatives=negatives, prior=prior
     )
+    behind, reasons.attrs = reasons.attrs, {}  # which pandas copies with every row
     say_what_is_missing(positives, negatives)
     general, examples = reasons.iloc[:2], reasons.iloc[2:]
     for row in general.itertuples():
@@ -74,20 +79,27 @@ def explain(
         show(f"{rest.sum():+8.3f}  {len(rest)} other examples")
     total = float(reasons["contribution"].sum())
     show(f"{total:+8.3f}  log-odds in all: probability {expit(total):.4f}")
-    _show_what_lies_behind(reasons.attrs["shared_neighbours"], reasons.attrs["labels"], top)
+    _show_neighbours(behind["shared_neighbours"], behind["num_shared_neighbours"], top)
+    _show_labels(behind["labels"], top)
 
 
-def _show_what_lies_behind(
-    shared: list[dict[str, Any]] | None, labels: list[dict[str, Any]], top: int
-) -> None:
-    """A line of shared neighbours and one of known labels, if there are any."""
-    if shared:
-        told = [f"{near['node']} (of {', '.join(map(str, near['with']))})" for near in shared[:top]]
-        show(f"shared neighbours: {', '.join(told)}{_and_more(len(shared) - top)}")
+def _show_neighbours(shared: list[dict[str, Any]] | None, count: int | None, top: int) -> None:
+    if shared is None or count is None:
+        show("shared neighbours: not told, since the model keeps no edges")
+    elif shared:
+        told = [f"{near['node']} (of {_some(near['with'], MOST_NAMED)})" for near in shared[:top]]
+        show(f"shared neighbours: {_some(told, top, count)}")
+    else:
+        show("shared neighbours: none")
+
+
+def _show_labels(labels: list[dict[str, Any]], top: int) -> None:
     if labels:
-        told = [f"{known['label']} {known['weight']:+.3f}" for known in labels[:top]]
-        show(f"holds: {', '.join(told)}{_and_more(len(labels) - top)}")
+        told = [f"{known['label']} {known['weight']:+.3f}" for known in labels]
+        show(f"holds: {_some(told, top)}")
 
 
-def _and_more(count: int) -> str:
-    return f", and {count} more" if count > 0 else ""
+def _some(names: Sequence[object], most: int, count: int | None = None) -> str:
+    """The first of so many names, and how many there are besides."""
+    rest = (len(names) if count is None else count) - most
+    return ", ".join(map(str, names[:most])) + (f" and {rest} more" if rest > 0 else "")

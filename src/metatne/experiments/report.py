@@ -94,9 +94,10 @@ def write_report(rows_by_study: dict[str, list[Row]]) -> str:
         "`paper` is the paper's network as published, hours a trial; `paper-small` differs from it "
         "in batches of 8 or 16 tasks instead of up to 128, in 30 or 12 queries a training task at "
         "most, in keeping an average of the weights (the last quarter of the steps makes up two "
-        "thirds of it), in an eighth of the steps (on PPI at twice the meta rate, else at twice "
-        "the structural rate and half the decay period), and in choosing the step every 500 steps "
-        "by 300 validation tasks instead of every 200 by 1,000; it takes a minute or two; "
+        "thirds of it), in a ninth of the steps (PPI an eighth, Flickr a quarter), in a meta rate "
+        "twice the published one (PPI) or a structural rate twice and a decay period half of it "
+        "(the others), and in choosing the step every 500 steps by 300 validation tasks instead of "
+        "every 200 by 1,000; it takes minutes; "
         "`short` and `brief` are that network from a spectral start that knows the known labels, "
         "for 500 and 1,000 steps, and `brief` decides at a line that validation tasks choose. "
         "Data sets called *planted* are synthetic; all they have of the real ones is their size.\n",

@@ -22,6 +22,8 @@ def shared_neighbours(
         near = np.intersect1d(own, adjacency.neighbours(other), assume_unique=True)
         for shared in near.tolist():
             found.setdefault(shared, []).append(other)
-    degrees = np.diff(adjacency.indptr)
-    order = sorted(found, key=lambda near: (-len(found[near]), degrees[near], near))
-    return {near: found[near] for near in order}
+
+    def place(near: int) -> tuple[int, int, int]:
+        return -len(found[near]), len(adjacency.neighbours(near)), near
+
+    return {near: found[near] for near in sorted(found, key=place)}

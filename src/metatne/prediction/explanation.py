@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from metatne.graph.shared import shared_neighbours
 from metatne.prediction.ranking import score_candidates
 from metatne.prediction.support import Support
 
+MOST_SHARED = 100
+"""Neighbours that are told: the table that carries them is copied with them."""
+
 DRAWN = "was drawn to stand for the others"
 """The reason of weak negatives."""
 
@@ -25,10 +29,7 @@ def explanation(
 ) -> pd.DataFrame:
     """Parts of the node's log-odds, a row each: the prior, any label, then every example.
 
-    Against several sets of weak negatives, the mean over those that the node is not in. Behind
-    them, in the table's `attrs`: the neighbours that the node shares with examples (if the model
-    keeps the graph's edges, as it does to walk), and what is known of it, with the weight of each
-    label in `relation`.
+    Against several sets of weak negatives, the mean over those that the node is not in.
     """
     sets = [negatives for negatives in support.negative_sets if node not in negatives]
     visits = visits_of(model, node)
@@ -50,38 +51,44 @@ def explanation(
             rows.append(
                 {"reason": reason, "node": name, "contribution": float(part.sum())} | shares
             )
-    table = pd.DataFrame(rows)
-    table.attrs["shared_neighbours"] = _shared(model, ids, support, node)
-    table.attrs["labels"] = _known_labels(model, support, node)
-    return table
+    return pd.DataFrame(rows)
 
 
-def _shared(
-    model: EvidenceModel, ids: NodeIds, support: Support, node: int
-) -> list[dict[str, Any]] | None:
-    """Neighbours that the node has in common with examples that were given."""
+def behind(model: EvidenceModel, ids: NodeIds, support: Support, node: int) -> dict[str, Any]:
+    """What lies behind the parts: `shared_neighbours`, how many there are, and `labels`.
+
+    Neighbours are those in common with the examples that were given, the first MOST_SHARED of
+    them, and None in a model that does not keep the graph's edges to walk on. Labels are those
+    that the node holds, as far as the model has a column for them, with their weight in
+    `relation`, the largest first.
+    """
     reach = model.description.reach
-    if not reach.has_walks:
-        return None
-    given = [support.positives, *([] if support.weak else support.negative_sets)]
-    found = shared_neighbours(reach.adjacency, node, np.concatenate(given).tolist())
-    return [
-        {"node": ids[near], "with": ids.take(np.array(examples, dtype=np.int64))}
-        for near, examples in found.items()
-    ]
+    shared = num_shared = None
+    if reach.has_walks:
+        given = np.concatenate((support.positives, support.negatives))
+        found = shared_neighbours(reach.adjacency, node, given.tolist())
+        num_shared = len(found)
+        shared = [
+            {"node": ids[near], "with": ids.take(np.array(examples, dtype=np.int64))}
+            for near, examples in islice(found.items(), MOST_SHARED)
+        ]
+    return {
+        "shared_neighbours": shared,
+        "num_shared_neighbours": num_shared,
+        "labels": _held_labels(model, support, node),
+    }
 
 
-def _known_labels(model: EvidenceModel, support: Support, node: int) -> list[dict[str, Any]]:
-    """Labels that the node holds, those that say most first."""
-    held = [
-        model.label_names[place]
-        for place in np.flatnonzero(model.description.states[node] == HOLDS)
-    ]
-    if not held:
+def _held_labels(model: EvidenceModel, support: Support, node: int) -> list[dict[str, Any]]:
+    held = np.flatnonzero(model.description.states[node] == HOLDS)
+    if not len(held):
         return []
     weights = relation(model, support).set_index("label")["weight"]
-    of_held = sorted(((float(weights[label]), label) for label in held), key=lambda x: -abs(x[0]))
-    return [{"label": label, "weight": weight} for weight, label in of_held]
+    labels = [
+        {"label": name, "weight": float(weights[name])}
+        for name in (model.label_names[place] for place in held)
+    ]
+    return sorted(labels, key=lambda known: -abs(known["weight"]))
 
 
 def relation(model: EvidenceModel, support: Support) -> pd.DataFrame:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from statistics import mean
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
@@ -11,6 +13,7 @@ from scipy.special import expit, logit
 from metatne.evidence.model import EvidenceModel
 from metatne.experiments.beyond.trial import Line, Lines, Trial
 from metatne.graph.raw import HOLDS, UNKNOWN
+from metatne.graph.store import Graph
 from metatne.prediction.ranking import CONFIDENCE
 from metatne.seeding import numpy_generator
 
@@ -24,66 +27,90 @@ MOST_NODES = 2_000
 FEWEST_LEFT = 20
 """Holders among the nodes that are asked about: of fewer a share says little."""
 
+LEAST_CHOICE = 2
+"""Holders that examples are drawn from, at least, for each that is drawn."""
+
 NUM_BINS = 10
+
+
+class Halves(NamedTuple):
+    """The nodes of one label: those that examples come from, and those that are asked about."""
+
+    holders: Int64[np.ndarray, " holder"]
+    others: Int64[np.ndarray, " other"]
+    asked: Int64[np.ndarray, " node"]
+    truth: Bool[np.ndarray, " node"]
+
+    @classmethod
+    def of(cls, graph: Graph, label: int, generator: np.random.Generator) -> Halves:
+        """The nodes that are known to hold the label or to lack it, cut in two."""
+        states = graph.labels.states(np.arange(graph.num_nodes), label)
+        pool, asked = np.array_split(generator.permutation(np.flatnonzero(states != UNKNOWN)), 2)
+        is_holder, asked = states[pool] == HOLDS, np.sort(asked[:MOST_NODES])
+        return cls(pool[is_holder], pool[~is_holder], asked, states[asked] == HOLDS)
+
+    def suit(self, positives: int, negatives: int) -> bool:
+        """Whether there are enough for so many examples, and to measure on."""
+        has_choice = len(self.holders) >= LEAST_CHOICE * positives and len(self.others) >= negatives
+        return has_choice and int(self.truth.sum()) >= FEWEST_LEFT
 
 
 def calibration(trial: Trial) -> Lines:
     """By the numbers of examples: probabilities, and intervals of 95 %, held against the truth.
 
-    The prior given is the true one. A label's nodes are cut into those that examples are drawn
-    from and those that are asked about, the same ones for every draw.
+    The prior given is the true one. What is asked about is the same for every draw.
     """
-    model, graph = trial.fit(), trial.graph
-    for positives, negatives in SHAPES:
-        found: list[Line] = []
-        for label in trial.split.test.tolist():
-            generator = numpy_generator(trial.number, f"calibration {label}")
-            states = graph.labels.states(np.arange(graph.num_nodes), label)
-            known = generator.permutation(np.flatnonzero(states != UNKNOWN))
-            pool, asked = np.array_split(known, 2)
-            asked = np.sort(asked[:MOST_NODES])
-            truth = states[asked] == HOLDS
-            holders, others = pool[states[pool] == HOLDS], pool[states[pool] != HOLDS]
-            is_large = len(holders) > positives and len(others) > negatives
-            if is_large and truth.sum() >= FEWEST_LEFT:
-                supports = [
-                    (
-                        generator.choice(holders, positives, replace=False),
-                        generator.choice(others, negatives, replace=False),
-                    )
-                    for _ in range(DRAWS)
-                ]
-                found.append(_measured(model, supports, asked, truth))
+    model = trial.fit()
+    labels = {
+        label: Halves.of(trial.graph, label, numpy_generator(trial.number, f"calibration {label}"))
+        for label in trial.split.test.tolist()
+    }
+    for shape in SHAPES:
+        found = [
+            _measured(model, halves, *shape, numpy_generator(trial.number, f"{label} {shape}"))
+            for label, halves in labels.items()
+            if halves.suit(*shape)
+        ]
         if found:
             means = {name: mean(line[name] for line in found) for name in found[0]}
-            yield {"series": f"{positives}/{negatives}", "at": None, "labels": len(found)} | means
+            series = f"{shape[0]}/{shape[1]}"
+            yield {"series": series, "at": None, "num_labels": len(found)} | means
 
 
 def _measured(
     model: EvidenceModel,
-    supports: list[tuple[Int64[np.ndarray, " positive"], Int64[np.ndarray, " negative"]]],
-    asked: Int64[np.ndarray, " node"],
-    truth: Bool[np.ndarray, " node"],
+    halves: Halves,
+    num_positives: int,
+    num_negatives: int,
+    generator: np.random.Generator,
 ) -> Line:
     """What one label comes to, by all draws of examples."""
-    prior = float(truth.mean())
-    drawn = [
-        model.score_nodes(positives, [negatives], asked, prior=prior)
-        for positives, negatives in supports
-    ]
-    evidence = np.stack([scores.evidence[0] for scores in drawn])
-    errors = np.stack([scores.error[0] for scores in drawn])
-    return held_against(truth, evidence + logit(prior), errors)
+    prior = float(halves.truth.mean())
+    evidence, errors = [], []
+    for _ in range(DRAWS):
+        positives = generator.choice(halves.holders, num_positives, replace=False)
+        negatives = generator.choice(halves.others, num_negatives, replace=False)
+        scores = model.score_nodes(positives, [negatives], halves.asked, prior=prior)
+        evidence.append(scores.evidence[0])
+        errors.append(scores.error[0])
+    share_drawn = num_positives / len(halves.holders)
+    log_odds = np.stack(evidence) + logit(prior)
+    return held_against(halves.truth, log_odds, np.stack(errors), share_drawn)
 
 
 def held_against(
     truth: Bool[np.ndarray, " node"],
     log_odds: Float64[np.ndarray, "draw node"],
     errors: Float64[np.ndarray, "draw node"],
+    share_drawn: float,
 ) -> Line:
-    """The measures of one label's nodes: means over draws."""
+    """The measures of one label's nodes: means over draws.
+
+    Draws have examples in common, the more the larger the share of the holders that each takes;
+    they lie as much nearer to each other as means of a finite population do.
+    """
     chances = expit(log_odds)
-    gaps = np.abs(log_odds - log_odds.mean(axis=0))
+    gaps = np.abs(log_odds - log_odds.mean(axis=0)) / math.sqrt(1 - share_drawn)
     return {
         "of_holders": float(chances.sum(axis=1).mean() / truth.sum()),
         "calibration_error": mean(_calibration_error(row, truth) for row in chances),
@@ -94,9 +121,10 @@ def held_against(
 def _calibration_error(
     chances: Float64[np.ndarray, " node"], truth: Bool[np.ndarray, " node"]
 ) -> float:
-    """How far probabilities are from the share that holds, on average over tenths of the nodes."""
-    bins = np.array_split(np.argsort(chances, kind="stable"), NUM_BINS)
-    return sum(
-        len(nodes) / len(truth) * abs(float(chances[nodes].mean() - truth[nodes].mean()))
-        for nodes in bins
-    )
+    """How far probabilities are from the shares that hold, tenth by tenth of the nodes.
+
+    As a share of the holders: 1 is what a probability of 0 for every node has.
+    """
+    tenths = np.array_split(np.argsort(chances, kind="stable"), NUM_BINS)
+    gaps = [abs(float(chances[nodes].sum() - truth[nodes].sum())) for nodes in tenths]
+    return sum(gaps) / float(truth.sum())

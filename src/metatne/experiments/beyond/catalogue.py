@@ -38,12 +38,11 @@ class BeyondStudy:
     along: str | None = None
     """What `at` of its lines is, where it draws a curve."""
 
-    metric: str = "auc"
+    metric: str | None = "auc"
+    """By which its lines are held against each other; None where they are not."""
+
     compared: Mapping[str, str] = field(default_factory=dict)
     """Series and the one that each is held against; without any, all are against the first."""
-
-    is_comparison: bool = True
-    """Whether lines are held against each other."""
 
     note: str = ""
     """What one must know to read its table."""
@@ -75,13 +74,13 @@ STUDIES = {
     "calibration": BeyondStudy(
         calibration,
         "What probabilities and intervals are worth",
-        metric="of_holders",
-        is_comparison=False,
-        note="A line for each number of examples, positives/negatives; means over the test labels "
-        "and 20 draws of examples each, with the true prior. *Probabilities to holders*: what "
-        "the probabilities of the nodes asked about add up to, as a share of those that hold the "
-        "label (1 is right). *Calibration error*: the mean distance of a probability from the "
-        "share that holds, in tenths of the nodes. *Covered*: how many intervals of 95 % have the "
+        metric=None,
+        note="A line for each number of examples, positives/negatives: means over test labels that "
+        "have nodes enough (*labels*, of one trial) and 20 draws of examples for each, with the "
+        "true prior. *Probabilities to holders*: what the probabilities of the nodes asked about "
+        "add up to, as a share of those that hold the label; 1 is right. *Calibration error*: "
+        "how far they are from that tenth by tenth of the nodes, as a share of the holders; 1 is "
+        "what a probability of 0 for all has. *Covered*: how many intervals of 95 % have the "
         "log-odds that all draws come to on average.",
     ),
 }

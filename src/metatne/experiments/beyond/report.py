@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from metatne.evidence.head import VERSION
@@ -13,6 +13,7 @@ from metatne.experiments.plots import draw_curves
 from metatne.experiments.report import FEWEST_TO_TEST, METRICS, p_value
 
 MEASURES = METRICS | {
+    "num_labels": "labels",
     "of_holders": "probabilities to holders",
     "calibration_error": "calibration error",
     "covered": "covered",
@@ -45,9 +46,10 @@ def write_beyond(rows: Sequence[Row], plots: Path, beside: Path) -> str:
             if any(row.get("head_version") != VERSION for row in trials):
                 parts.append("Run with an earlier head than the one that is shipped.\n")
             parts.append("\n".join(_table(study, values)) + "\n")
-            if study.along is not None and len({at for _, at in values}) > 1:
+            if study.along and study.metric and len({at for _, at in values}) > 1:
                 path = plots / f"beyond-{name}-{dataset}.svg"
-                draw_curves(_curves(study, values), study.along, MEASURES[study.metric], path)
+                curves = _curves(values, study.metric)
+                draw_curves(curves, study.along, MEASURES[study.metric], path)
                 parts.append(f"![{study.title}, {dataset}]({os.path.relpath(path, beside)})\n")
     return "\n" + "\n".join(parts) if parts else ""
 
@@ -73,21 +75,26 @@ def _table(study: BeyondStudy, values: Values) -> Iterator[str]:
         name for name in MEASURES if any(name in m for of in values.values() for m in of.values())
     ]
     head = ["", *([study.along] if study.along else []), "trials", *(MEASURES[m] for m in shown)]
-    if study.is_comparison:
+    if study.metric:
         head += ["difference", "p (corrected t)"]
     yield f"| {' | '.join(head)} |"
     yield "|" + "---|" * len(head)
     for (series, at), by_trial in values.items():
         cells = [series, *([f"{at:g}"] if study.along and at is not None else [])]
         cells += [str(len(by_trial))]
-        cells += [f"{statistics.mean(m[name] for m in by_trial.values()):.4f}" for name in shown]
-        if study.is_comparison:
-            cells += _difference(study, values, series, at)
+        cells += [_mean_of(name, by_trial.values()) for name in shown]
+        if study.metric:
+            cells += _difference(study, values, series, at, study.metric)
         yield f"| {' | '.join(cells)} |"
 
 
+def _mean_of(name: str, trials: Iterable[Mapping[str, float]]) -> str:
+    mean = statistics.mean(metrics[name] for metrics in trials)
+    return f"{mean:.1f}" if name.startswith("num_") else f"{mean:.4f}"
+
+
 def _difference(
-    study: BeyondStudy, values: Values, series: str, at: float | None
+    study: BeyondStudy, values: Values, series: str, at: float | None, metric: str
 ) -> tuple[str, str]:
     other: str | None = next(name for name, place in values if place == at)
     if study.compared:
@@ -95,14 +102,14 @@ def _difference(
     if other in (None, series):
         return "", ""
     ours, theirs = values[series, at], values[other, at]
-    gaps = [ours[trial][study.metric] - theirs[trial][study.metric] for trial in ours]
+    gaps = [ours[trial][metric] - theirs[trial][metric] for trial in ours]
     return f"{statistics.mean(gaps):+.4f}", p_value(gaps)
 
 
-def _curves(study: BeyondStudy, values: Values) -> dict[str, dict[float, list[float]]]:
+def _curves(values: Values, metric: str) -> dict[str, dict[float, list[float]]]:
     curves: dict[str, dict[float, list[float]]] = {}
     for (series, at), by_trial in values.items():
         if at is not None:
-            of_case = [metrics[study.metric] for metrics in by_trial.values()]
+            of_case = [metrics[metric] for metrics in by_trial.values()]
             curves.setdefault(series, {})[at] = of_case
     return curves
