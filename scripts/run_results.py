@@ -55,17 +55,20 @@ REPRODUCE = (
 
 # Study, data set, trials.
 BEYOND = (
-    ("parts", "ppi", "1-5"),
+    ("parts", "ppi", "1-6"),
+    ("parts-unlabelled", "ppi", "1-6"),
+    ("tasks", "ppi", "1-6"),
+    ("growth", "ppi", "1-3"),
+    ("labelling", "ppi", "1-4"),
+    ("calibration", "ppi", "1-3"),
+    ("calibration", "blogcatalog", "1-3"),
     ("unknown", "blogcatalog", "1-3"),
     ("unknown", "debian", "1-3"),
     ("shots", "ppi", "1-3"),
     ("shots", "blogcatalog", "1-3"),
     ("shots", "debian", "1"),
-    ("growth", "ppi", "1-3"),
-    ("labelling", "ppi", "1-4"),
-    ("calibration", "ppi", "1-3"),
-    ("calibration", "blogcatalog", "1-3"),
-    ("tasks", "ppi", "1-6"),
+    ("parts", "blogcatalog", "1-6"),
+    ("parts-unlabelled", "blogcatalog", "1-6"),
 )
 
 PLANTED_AT = Path.home() / ".cache" / "metatne" / "planted"

@@ -123,7 +123,11 @@ def test_a_model_without_edges_and_a_node_without_labels(
     is_last = np.arange(graph.num_nodes) == 599
     forgotten = graph.with_labels(graph.labels.forget(np.arange(NOVEL), is_last))
     model = MetaTNE(**SETTINGS, head_without=("walks",)).fit(forgotten)
-    nothing = {"shared_neighbours": None, "num_shared_neighbours": None, "labels": []}
+    nothing: dict[str, Any] = {
+        "shared_neighbours": None,
+        "num_shared_neighbours": None,
+        "labels": [],
+    }
     assert model.explain(599, **examples).attrs == nothing
 
 

@@ -92,6 +92,21 @@ def test_probabilities_are_held_against_the_truth(
         assert found[name] == pytest.approx(value, abs=1e-9)
 
 
+def test_nodes_that_nobody_annotated_are_asked_about(directory: Path) -> None:
+    plain = Trial(str(directory), 1)
+    trial = plain.with_unlabelled_queries()
+    asked = trial.split.asked
+    assert asked is not None
+    assert plain.split.asked is None
+    tasks = trial.draw(TaskShape(5, 10, 5, 10))
+    assert asked[tasks.queries].all()
+    assert not asked[tasks.positives].any()
+    assert not asked[tasks.negatives].any()
+    known = trial.visible_split.known
+    assert not asked[trial.visible.labels.select(known).holds.nodes].any()
+    assert asked[plain.visible.labels.select(known).holds.nodes].any()
+
+
 def test_examples_are_not_among_the_nodes_asked_about(directory: Path) -> None:
     trial = Trial(str(directory), 1)
     label = int(trial.split.test[0])

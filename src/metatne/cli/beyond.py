@@ -14,7 +14,7 @@ from metatne.cli.options import DataDirOption
 from metatne.config import not_one_of
 from metatne.experiments.beyond.catalogue import STUDIES, results_file, run_study
 
-_LIST = "\n".join(f"  {name:<10} {study.title}" for name, study in STUDIES.items())
+_LIST = "\n".join(f"  {name:<16} {study.title}" for name, study in STUDIES.items())
 
 EXAMPLE = f"""\b
 Studies:

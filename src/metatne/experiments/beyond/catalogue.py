@@ -15,7 +15,7 @@ from metatne.evidence.head import VERSION
 from metatne.experiments.beyond.calibration import calibration
 from metatne.experiments.beyond.growth import growth
 from metatne.experiments.beyond.labelling import labelling
-from metatne.experiments.beyond.parts import parts
+from metatne.experiments.beyond.parts import parts, parts_unlabelled
 from metatne.experiments.beyond.shots import shots
 from metatne.experiments.beyond.tasks import tasks
 from metatne.experiments.beyond.trial import Lines, Trial
@@ -53,6 +53,9 @@ class BeyondStudy:
 
 STUDIES = {
     "parts": BeyondStudy(parts, "The default without each of its parts"),
+    "parts-unlabelled": BeyondStudy(
+        parts_unlabelled, "The default without each of its parts, with unlabelled queries"
+    ),
     "tasks": BeyondStudy(tasks, "Training tasks built with the graph in mind"),
     "unknown": BeyondStudy(
         unknown, "Labels that are partly unknown", "share hidden", compared=COMPARED

@@ -15,3 +15,8 @@ def parts(trial: Trial) -> Lines:
     for part in get_args(HeadPart):
         model = trial.fit(head_without=(part,))
         yield line(f"without {part}", model.score_tasks(tasks), tasks)
+
+
+def parts_unlabelled(trial: Trial) -> Lines:
+    """The same where nobody has annotated the nodes that are asked about."""
+    yield from parts(trial.with_unlabelled_queries())

@@ -12,6 +12,8 @@ from jaxtyping import Float
 from metatne.config import make_config
 from metatne.device import one_thread
 from metatne.evaluation.protocol import (
+    PAPER,
+    UNLABELLED_QUERIES,
     TrialSettings,
     draws_label_zero,
     hide_labels,
@@ -46,7 +48,10 @@ class Trial:
         number: int,
         data_dir: Path | None = None,
         settings: Mapping[str, Any] = {},
+        *,
+        protocol: str = PAPER,
     ) -> None:
+        self._given = reference, number, data_dir, settings
         self.graph = open_graph(reference, data_dir=data_dir)
         self.number = number
         self.settings = {**settings, "seed": number}
@@ -55,15 +60,20 @@ class Trial:
             "default",
             SHAPE.positives,
             SHAPE.negatives,
+            protocol=protocol,
             draws_label_zero=draws_label_zero(self.graph.name),
         )
         self.split = trial_split(self.graph, number, of_split)
         self.visible, self.visible_split = hide_labels(self.graph, self.split)
 
+    def with_unlabelled_queries(self) -> Trial:
+        """The same, but the nodes that are asked about have lost their known labels."""
+        return Trial(*self._given, protocol=UNLABELLED_QUERIES)
+
     def draw(self, shape: TaskShape = SHAPE, labels: Sequence[int] | None = None) -> Tasks:
         """Tasks from test labels, the same for every model."""
         chosen = self.split.test if labels is None else np.asarray(labels)
-        sampler = TaskSampler(self.graph.labels, chosen, shape)
+        sampler = TaskSampler(self.graph.labels, chosen, shape, asked=self.split.asked)
         num_tasks = min(NUM_TASKS, MOST_SUPPORTS // (shape.positives + shape.negatives))
         return sampler.draw(num_tasks, numpy_generator(self.number, f"beyond {shape}"))
 
