@@ -78,14 +78,18 @@ def test_brief_has_the_sizes_and_rates_of_the_paper() -> None:
 
 @pytest.mark.parametrize("dataset", ["ppi", "blogcatalog", "mashup", "flickr"])
 def test_the_papers_network_in_small_batches(dataset: str) -> None:
-    """Published but for batches, averaged weights, validation and length, and one rate."""
+    """Published but for batches, queries, averaged weights, validation, length, and one rate."""
     small, paper = (make_config(preset(name, dataset)) for name in ("paper-small", "paper"))
     of_both = small.model_dump().items() & paper.model_dump().items()
     changed = set(paper.model_dump()) - {name for name, _ in of_both}
-    batches = {"tasks_per_step", "most_queries", "averaging", "num_steps"}
+    batches = {"tasks_per_step", "averaging", "num_steps"}
     validation = {"validate_every", "validation_tasks"}
-    faster = {"meta_rate"} if dataset == "ppi" else {"structural_rate", "decay_period"}
-    assert changed == batches | validation | faster
+    queries, faster = (
+        ({"most_queries"}, {"meta_rate"})
+        if dataset == "ppi"
+        else ({"query_positives", "query_negatives"}, {"structural_rate", "decay_period"})
+    )
+    assert changed == batches | validation | queries | faster
 
 
 def test_the_default_preset_changes_nothing() -> None:
