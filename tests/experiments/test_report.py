@@ -141,6 +141,20 @@ def test_variants_are_compared_by_the_papers_f1_and_by_auc() -> None:
     assert line_of(page[of_auc:], "V1 (default)")[2] == f"{0.72 - 0.6:+.4f}"
 
 
+def test_variants_are_compared_with_metatne_of_their_own_preset() -> None:
+    small = {"preset": "paper-small", "config_hash": "of another preset", "version": 1}
+    rows = [row("v1", trial, 0.6, **small) for trial in (1, 2, 3)]
+    rows += [row("metatne", trial, 0.64, **small) for trial in (1, 2, 3)]
+    rows += [row("v1", trial, 0.7) for trial in (1, 2, 3)]
+    page = write_report({"ablation": [*OURS, *rows]})
+    of_auc = page.split(" less each other method on the trials that both have, AUC:")[1:]
+    assert len(of_auc) == 2
+    gaps = {"default": 0.72 - 0.7, "paper-small": 0.64 - 0.6}
+    for table, (preset, gap) in zip(of_auc, gaps.items(), strict=True):
+        assert line_of(table, f"V1 ({preset})")[2] == f"{gap:+.4f}"
+        assert table.count("| V1 (") == 1
+
+
 def test_methods_without_a_trial_are_named() -> None:
     other = [
         row("lp", 1, 0.6, protocol="unlabelled-queries"),

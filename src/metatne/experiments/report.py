@@ -325,14 +325,22 @@ def _mean_std(values: Sequence[float]) -> str:
 def _comparison(rows: Sequence[Row], metric: str, *, preset: str) -> str:
     """MetaTNE against every other method on the trials that both have.
 
-    With the preset that the study is about; where that has no trial, with each that has.
+    With the preset that the study is about; where that has no trial, with each that has. V1 to V5
+    are MetaTNE of some preset, each with one part otherwise: they are held against that one.
     """
     groups = list(_by_method(rows))
     ours = [(name, trials) for method, name, trials in groups if method == OURS]
-    of_study = [(name, trials) for name, trials in ours if trials[0]["preset"] == preset]
+    varied = {trials[0]["preset"] for method, _, trials in groups if method in VARIANTS}
+    of_study = [each for each in ours if each[1][0]["preset"] in (varied or {preset})]
     tables = []
     for name, trials in of_study or ours:
-        lines = list(_against(name, trials, [g for g in groups if g[1] != name], metric))
+        others = [
+            group
+            for group in groups
+            if group[1] != name
+            and (group[0] not in VARIANTS or group[2][0]["preset"] == trials[0]["preset"])
+        ]
+        lines = list(_against(name, trials, others, metric))
         if lines:
             tables.append("\n".join(lines) + "\n")
     return "\n".join(tables)
