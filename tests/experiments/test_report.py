@@ -11,8 +11,9 @@ from scipy import stats
 
 from metatne.evaluation.methods import check_method
 from metatne.evidence.head import VERSION
+from metatne.experiments.comparison import p_value
 from metatne.experiments.plots import by_series, draw_plots
-from metatne.experiments.report import p_value, write_report
+from metatne.experiments.report import write_report
 
 
 def row(method: str, trial: int, auc: float, **changes: Any) -> dict[str, Any]:
@@ -112,6 +113,39 @@ def test_methods_compare_on_the_trials_that_both_have() -> None:
     cells = line_of(page[page.index("less each other method") :], "LP")
     assert cells[1] == "6"
     assert cells[4] == p_value(gaps) != ""
+
+
+def test_improvement_is_over_the_best_of_the_papers_methods_by_each_metric() -> None:
+    lp = [row("lp", trial, 0.64, f1=0.25, recall=0.8) for trial in (1, 2, 3, 4)]
+    line = [row("line", trial, 0.60, f1=0.40, recall=0.0) for trial in (2, 3)]
+    ridge = [row("ridge", trial, 0.99, f1=0.9) for trial in (1, 2)]  # the paper lacks it
+    page = write_report({"overall": [*OURS, *lp, *line, *ridge]})
+    cells = line_of(page, "% improvement of MetaTNE (default)")
+    over_lp, over_line = 100 * (0.725 / 0.64 - 1), 100 * (0.5 / 0.40 - 1)
+    assert cells[2::2][:3] == [f"{over_lp:+.1f}", f"{over_line:+.1f}", "-25.0"]
+    assert cells[3::2][:3] == ["+1.1", "+11.0", "+27.4"]  # the last line of the paper's Table 2
+    elsewhere = write_report({"negatives": [*OURS, *lp]})
+    assert "% improvement of" not in elsewhere
+    unlabelled = [each | {"protocol": "unlabelled-queries"} for each in (*OURS, *lp)]
+    cells = line_of(write_report({"overall": unlabelled}), "% improvement of MetaTNE (default)")
+    assert cells[2:5] == [f"{over_lp:+.1f}", "+100.0", "-25.0"]
+
+
+def test_a_difference_is_also_told_as_a_share() -> None:
+    page = write_report({"overall": [row("metatne", 1, 0.75), row("lp", 1, 0.6)]})
+    cells = line_of(page[page.index("less each other method") :], "LP")
+    assert cells == ["LP", "1", "+0.1500", "+25.0", ""]
+
+
+def test_metatne_of_the_paper_is_held_against_the_other_methods_too() -> None:
+    small = [
+        row("metatne-paper", trial, 0.66, preset="paper-small", version=1) for trial in (2, 3, 4)
+    ]
+    page = write_report({"overall": [*OURS, *LP, *small]})
+    ours, papers = page.split(" less each other method on the trials that both have, AUC:")[1:]
+    assert line_of(ours, "MetaTNE of the paper (paper-small)")[1:3] == ["3", "+0.0700"]
+    assert line_of(papers, "LP")[1:3] == ["3", "+0.0000"]
+    assert "| MetaTNE (default) |" not in papers
 
 
 def test_other_protocols_and_query_sets_are_tables_of_their_own() -> None:

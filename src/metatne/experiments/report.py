@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from scipy import stats
 
 from metatne.evaluation.methods import METHODS, VARIANTS, check_method
 from metatne.evaluation.paper import paper_ablation, paper_result
 from metatne.evaluation.protocol import PAPER
-from metatne.experiments.series import OURS, Row, is_of_earlier_version, series_name
+from metatne.experiments.comparison import (
+    FEWEST_TO_TEST,
+    METRICS,
+    OF_THE_PAPER,
+    OURSELVES,
+    Group,
+    by_method,
+    comparison,
+    improvements,
+    p_value,
+    papers_improvements,
+)
+from metatne.experiments.series import OURS, Row, is_of_earlier_version
 from metatne.experiments.studies import PAPER_DATASETS, STUDIES, Study
 from metatne.graph.datasets import DATASETS
 from metatne.sampling.tasks import TaskShape
@@ -21,17 +30,8 @@ from metatne.sampling.tasks import TaskShape
 NUM_TASKS = 1_000
 """Test tasks of a trial in the paper."""
 
-METRICS = {"auc": "AUC", "f1": "F1", "recall": "recall", "average_precision": "AP"}
-OURSELVES = (OURS, "metatne-paper")
-
 SUMMARISED, SHOWN = ("overall", "fewer"), ("auc", "f1", "recall")
 """Studies and metrics of the summary."""
-
-FEWEST_TO_TEST = 6
-"""Trials: of fewer, a test says next to nothing."""
-
-TEST_TO_OTHERS = 0.2 / 0.8
-"""Labels of a trial's test to those that it learns from and chooses by."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,9 @@ def write_report(rows_by_study: dict[str, list[Row]]) -> str:
         "`metatne reproduce` wrote. Mean ± standard deviation over trials; *paper* is the paper's "
         "mean over its 50 trials. Which trials are averaged matters: methods with fewer trials "
         "than others compare only on the trials that they share, which is what *difference* "
-        "does (*of it* is the difference as a share of the other's mean). All trials cut the same "
+        "does (*of it* is the difference as a share of the other's mean). *% improvement* is over "
+        "the best of the paper's other methods by that metric, as in the paper's tables, each by "
+        "the trials that it shares with ours. All trials cut the same "
         "labels of one graph, so *p* is of a paired t-test that is corrected for what they share "
         f"(Nadeau and Bengio, 2003); fewer than {FEWEST_TO_TEST} trials have none. *Seconds* are "
         "the median trial's; embeddings that trials share (LINE, Node2vec, the features of GCN and "
@@ -140,7 +142,7 @@ def _summary(rows_by_study: dict[str, list[Row]]) -> Iterator[str]:
             cells.setdefault(Cell.of(row), []).append(row)
     lines = []
     for cell, rows in cells.items():
-        groups = list(_by_method(rows))
+        groups = list(by_method(rows))
         ours = [
             row
             for row in rows
@@ -228,7 +230,7 @@ def _missing(rows_by_study: dict[str, list[Row]]) -> Iterator[str]:
 
 def _is_in_paper(method: str) -> bool:
     # That of the paper is MetaTNE with a preset, and no further method of the paper.
-    return check_method(method).is_in_paper and method != "metatne-paper"
+    return check_method(method).is_in_paper and method != OF_THE_PAPER
 
 
 def _tables(study: Study, rows: Sequence[Row]) -> Iterator[str]:
@@ -244,18 +246,18 @@ def _tables(study: Study, rows: Sequence[Row]) -> Iterator[str]:
     varies = any(_queries(cell) != (cell.positives, cell.negatives) for cell in cells)
     for cell in sorted(cells, key=rank):
         yield f"### {cell.title(with_queries=varies)}\n"
-        yield _table(cell, cells[cell])
+        yield _table(cell, cells[cell], with_improvements=study.name in SUMMARISED)
         yield from _kept_starts(cells[cell])
         for metric in study.compared:
-            yield _comparison(cells[cell], metric, preset=study.preset)
+            yield comparison(cells[cell], metric, preset=study.preset)
 
 
 def _queries(cell: Cell) -> tuple[int, int]:
     return cell.query_positives, cell.query_negatives
 
 
-def _table(cell: Cell, rows: Sequence[Row]) -> str:
-    groups = list(_by_method(rows))
+def _table(cell: Cell, rows: Sequence[Row], *, with_improvements: bool) -> str:
+    groups = list(by_method(rows))
     papers = {method: _paper(cell, method) for method, _, _ in groups}
     in_paper = {metric for paper in papers.values() for metric in paper}
     titles = ["method", "trials"]
@@ -273,12 +275,26 @@ def _table(cell: Cell, rows: Sequence[Row]) -> str:
         cells.append(f"{statistics.median(row['seconds'] for row in trials):.1f}")
         cells.append(f"{max(row['memory_gb'] for row in trials):.2f}")
         lines.append(f"| {' | '.join(cells)} |")
+    if with_improvements:
+        lines += _improvement_lines(cell, groups, in_paper)
     return "\n".join(lines) + "\n"
+
+
+def _improvement_lines(cell: Cell, groups: Sequence[Group], in_paper: set[str]) -> Iterator[str]:
+    """As the last line of the paper's tables, for each of ourselves."""
+    key = _paper_key(cell)
+    papers = papers_improvements(key, cell.positives, cell.negatives) if key else {}
+    for name, gains in improvements(groups):
+        cells = [f"% improvement of {name}", ""]
+        for metric in METRICS:
+            columns = [gains] + ([papers] if metric in in_paper else [])
+            cells += [f"{found[metric]:+.1f}" if metric in found else "" for found in columns]
+        yield f"| {' | '.join([*cells, '', ''])} |"
 
 
 def _kept_starts(rows: Sequence[Row]) -> Iterator[str]:
     """Who was no better after any step of training than before the first, and how often."""
-    for _, name, trials in _by_method(rows):
+    for _, name, trials in by_method(rows):
         kept = sum(row.get("best_step") == 0 for row in trials)
         if kept:
             yield (
@@ -287,29 +303,9 @@ def _kept_starts(rows: Sequence[Row]) -> Iterator[str]:
             )
 
 
-def _by_method(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[Row]]]:
-    """Method, its name in a table, and its trials, in the paper's order."""
-    known = METHODS | VARIANTS
-    groups: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        check_method(row["method"])
-        groups.setdefault((row["method"], row["preset"], row["config_hash"]), []).append(row)
-    order = {method: place for place, method in enumerate(known)}
-    for key in sorted(groups, key=lambda key: (order[key[0]], key[1], key[2])):
-        method, _, config_hash = key
-        name = series_name(groups[key][0])
-        same = sum(series_name(rows[0]) == name for rows in groups.values())
-        if same > 1:  # the same method with other settings, or before it was changed
-            version = groups[key][0].get("version", 1)
-            name += f" {config_hash[:6]}" + (f", version {version}" if version > 1 else "")
-        yield method, name, sorted(groups[key], key=lambda row: row["trial"])
-
-
 def _paper(cell: Cell, method: str) -> dict[str, float]:
     """The paper's means, where it has the cell."""
-    if cell.protocol != PAPER or _queries(cell) != (cell.positives, cell.negatives):
-        return {}
-    key = DATASETS[cell.dataset].paper_key if cell.dataset in DATASETS else None
+    key = _paper_key(cell)
     if method in VARIANTS:
         value = paper_ablation(key, cell.shots, VARIANTS[method].title)
         return {} if value is None else {"f1": value}
@@ -317,67 +313,13 @@ def _paper(cell: Cell, method: str) -> dict[str, float]:
     return {} if found is None else {name: value["mean"] for name, value in found.items()}
 
 
+def _paper_key(cell: Cell) -> str | None:
+    """What the paper calls the data set, where it may have the cell."""
+    if cell.protocol != PAPER or _queries(cell) != (cell.positives, cell.negatives):
+        return None
+    return DATASETS[cell.dataset].paper_key if cell.dataset in DATASETS else None
+
+
 def _mean_std(values: Sequence[float]) -> str:
     spread = f" ± {statistics.stdev(values):.4f}" if len(values) > 1 else ""
     return f"{statistics.mean(values):.4f}{spread}"
-
-
-def _comparison(rows: Sequence[Row], metric: str, *, preset: str) -> str:
-    """MetaTNE against every other method on the trials that both have.
-
-    With the preset that the study is about; where that has no trial, with each that has. V1 to V5
-    are MetaTNE of some preset, each with one part otherwise: they are held against that one.
-    """
-    groups = list(_by_method(rows))
-    ours = [(name, trials) for method, name, trials in groups if method == OURS]
-    varied = {trials[0]["preset"] for method, _, trials in groups if method in VARIANTS}
-    of_study = [each for each in ours if each[1][0]["preset"] in (varied or {preset})]
-    tables = []
-    for name, trials in of_study or ours:
-        others = [
-            group
-            for group in groups
-            if group[1] != name
-            and (group[0] not in VARIANTS or group[2][0]["preset"] == trials[0]["preset"])
-        ]
-        lines = list(_against(name, trials, others, metric))
-        if lines:
-            tables.append("\n".join(lines) + "\n")
-    return "\n".join(tables)
-
-
-def _against(
-    name: str, ours: Sequence[Row], others: Iterable[tuple[str, str, list[Row]]], metric: str
-) -> Iterator[str]:
-    by_trial = {row["trial"]: row[metric] for row in ours}
-    compared = []
-    for _, other, trials in others:
-        shared = [row for row in trials if row["trial"] in by_trial]
-        if len(shared) < 2:
-            continue
-        gaps = [by_trial[row["trial"]] - row[metric] for row in shared]
-        compared.append((statistics.mean(gaps), other, gaps, shared))
-    if not compared:
-        return
-    yield f"{name} less each other method on the trials that both have, {METRICS[metric]}:\n"
-    yield "| method | shared trials | difference | of it, % | p (corrected t) |"
-    yield "|---|---|---|---|---|"
-    for mean, other, gaps, shared in sorted(compared, key=lambda each: each[0]):
-        base = statistics.mean(row[metric] for row in shared)
-        yield (
-            f"| {other} | {len(gaps)} | {mean:+.4f} | {100 * mean / base:+.1f} | {p_value(gaps)} |"
-        )
-
-
-def p_value(gaps: Sequence[float]) -> str:
-    """Of the paired t over trials that share labels; none of so few that it could say nothing.
-
-    The trials of a data set cut the same labels again and again, so that their gaps are not
-    independent, and an ordinary t-test would be far too sure. The variance of the mean is taken
-    to be larger by the share of test labels to all others (Nadeau and Bengio, 2003).
-    """
-    if len(gaps) < FEWEST_TO_TEST or len(set(gaps)) == 1:
-        return ""
-    variance = statistics.variance(gaps) * (1 / len(gaps) + TEST_TO_OTHERS)
-    t = statistics.mean(gaps) / math.sqrt(variance)
-    return f"{2 * stats.t.sf(abs(t), len(gaps) - 1):.2g}"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from metatne.evidence.head import VERSION
 from metatne.experiments.beyond.catalogue import STUDIES, BeyondStudy, Row
+from metatne.experiments.comparison import FEWEST_TO_TEST, METRICS, p_value
 from metatne.experiments.plots import draw_curves
-from metatne.experiments.report import FEWEST_TO_TEST, METRICS, p_value
 
 MEASURES = METRICS | {
     "num_labels": "labels",
