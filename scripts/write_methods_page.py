@@ -67,14 +67,14 @@ in [cli.md](cli.md#settings).
 """,
     "metatne-paper": """The paper's network with its random start, sizes and losses, made to take
 minutes instead of hours (`--preset paper-small`): batches of 8 or 16 tasks a meta step instead of
-32 to 128, fewer queries a training task (on PPI 30 in the ratio of its supports, elsewhere 2 that
-hold the label and 10 that lack it, whatever that ratio is), a ninth of the 40,000 steps (PPI an
-eighth, Flickr a quarter), and a validation every 500 steps by 300 tasks. Small
-batches lead the weights noisily, so what validation judges and keeps is their average, of which the
-last quarter of the steps makes up two thirds. On PPI the meta rate is twice the published one;
-elsewhere the structural rate is, and the decay period half (LOG.md has what validation tasks of PPI
-and BlogCatalog said; Mashup and Flickr could not be had). With `--preset paper` it is as published
-in all of these.
+32 to 128, fewer queries a training task (2 that hold the label and 10 that lack it; on PPI 30 at
+most in the ratio of its supports, which at 10/20 is as published), a ninth of the 40,000 steps (PPI
+an eighth, Flickr a quarter), and a validation every 500 steps by 300 tasks. Small batches lead the
+weights noisily, so what validation judges and keeps is their average, of which the last quarter of
+the steps makes up two thirds. On PPI the meta rate is twice the published one; elsewhere the
+structural rate is, and the decay period half (LOG.md has what validation tasks of PPI and
+BlogCatalog said; Mashup and Flickr could not be had). With `--preset paper` it is as published in
+all of these.
 """,
 }
 

@@ -282,10 +282,10 @@ def preset(name: str, dataset: str | None = None) -> dict[str, Any]:
     `short` is the paper's network for the impatient: from a spectral start, in 500 steps.
     `brief` is `paper` with its sizes and rates, from a spectral start, in 1,000 steps of small
     batches, and with decisions at a line that validation tasks choose.
-    `paper-small` is `paper`, its random start too, with small batches of tasks of fewer queries,
-    averaged weights and a ninth of the steps (PPI: an eighth, Flickr: a quarter), PPI at twice the
-    meta rate, the others at twice the structural rate and half the decay period, with five queries
-    that lack the label to one that holds it: minutes.
+    `paper-small` is `paper`, its random start too, with small batches of tasks, averaged weights
+    and a ninth of the steps (PPI: an eighth, Flickr: a quarter), PPI at twice the meta rate, the
+    others at twice the structural rate and half the decay period, with five queries that lack the
+    label to one that holds it: minutes.
     On a graph that the paper does not have, these three take BlogCatalog's column.
     """
     if name == "default":

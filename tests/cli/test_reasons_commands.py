@@ -127,6 +127,19 @@ def test_reasons_add_up(run: Run, model: Path, people: list[str]) -> None:
     assert "is an example already; ask about another" in done.err
 
 
+def test_shared_neighbours_that_are_not_named_are_counted(
+    run: Run, model: Path, people: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library names no more than so many, whatever --top says."""
+    given: dict[str, Any] = {"positives": people[:3], "negatives": people[3:6]}
+    count = MetaTNE.load(model).explain(people[7], **given).attrs["num_shared_neighbours"]
+    assert count > 2
+    monkeypatch.setattr("metatne.prediction.explanation.MOST_SHARED", 1)
+    done = run("explain", model, "--node", people[7], *examples(people), "--top", 200)
+    (told,) = [line for line in done.out.splitlines() if line.startswith("shared neighbours:")]
+    assert told.endswith(f" and {count - 1} more")
+
+
 def test_relations_and_suggestions(run: Run, model: Path, people: list[str]) -> None:
     done = run("relate", model, *examples(people), "--top", 2)
     assert done.code == 0

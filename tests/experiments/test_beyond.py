@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -73,8 +74,9 @@ def test_a_study_runs_once_and_is_told(study: str, directory: Path, tmp_path: Pa
         ((0.1, 0.5), 0.0, 0.1, {"of_holders": 140 / 95, "calibration_error": 45 / 95}),
         ((0.0001, 0.0001), 0.0, 0.1, {"of_holders": 0.1 / 95, "calibration_error": 94.9 / 95}),
         # Drawn apart by 2 each way, and by more where half of the holders were drawn each time.
-        ((0.05, 0.5), 2.0, 1.4, {"covered": 0}),
-        ((0.05, 0.5), 2.0, 1.5, {"covered": 1}),
+        # Of two draws, each is half of the average.
+        ((0.05, 0.5), 2.0, 2.0, {"covered": 0}),
+        ((0.05, 0.5), 2.0, 2.1, {"covered": 1}),
     ],
 )
 def test_probabilities_are_held_against_the_truth(
@@ -117,8 +119,43 @@ def test_examples_are_not_among_the_nodes_asked_about(directory: Path) -> None:
     holders = set(trial.graph.labels.holders(label).tolist())
     assert set(parts[0]) == holders.difference(parts[1], parts[2])
     assert halves.truth.tolist() == [node in holders for node in parts[2]]
-    assert halves.suit(1, 1) == (len(holders.intersection(parts[2])) >= 20)
-    assert not halves.suit(len(parts[0]), 1)
+    most = len(parts[0]) // 2
+    assert halves.suit(most, 1)
+    assert not halves.suit(most + 1, 1)
+    assert not halves.suit(1, len(parts[1]) + 1)
+    few = np.arange(len(halves.truth)) < 19
+    assert not halves._replace(truth=few).suit(1, 1)
+    assert halves._replace(truth=np.arange(len(few)) < 20).suit(1, 1)
+
+
+def test_a_label_is_measured_by_what_the_model_says_at_the_true_prior() -> None:
+    """Evidence of 0 is the prior; errors are handed on; each time half of the holders is drawn."""
+
+    class Model:
+        def score_nodes(
+            self,
+            positives: np.ndarray[Any, Any],
+            negatives: list[np.ndarray[Any, Any]],
+            candidates: np.ndarray[Any, Any],
+            *,
+            prior: float,
+        ) -> Any:
+            assert len(set(positives.tolist())) == 2
+            assert [len(each) for each in negatives] == [3]
+            assert prior == 0.25
+            nothing = np.zeros((1, len(candidates)))
+            return SimpleNamespace(evidence=nothing + next(shifts), error=nothing + 0.75)
+
+    truth = np.arange(40) % 4 == 0
+    halves = calibration_study.Halves(np.arange(4), np.arange(4, 9), np.arange(9, 49), truth)
+    moves = np.tile((-1.0, 1.0), calibration_study.DRAWS // 2)
+    shifts = iter(moves)
+    found = calibration_study._measured(Model(), halves, 2, 3, np.random.default_rng(0))  # type: ignore[arg-type]
+    log_odds = np.tile(logit(0.25) + moves[:, None], 40)
+    errors = np.full_like(log_odds, 0.75)
+    assert found == calibration_study.held_against(truth, log_odds, errors, share_drawn=0.5)
+    assert found["covered"] == 0  # 1 apart, which stands for 1.45; 1.47 would be covered
+    assert calibration_study.held_against(truth, log_odds, errors, share_drawn=0.4)["covered"] == 1
 
 
 def test_hard_negatives_are_nearer(directory: Path) -> None:

@@ -108,6 +108,7 @@ def test_the_estimate_grows_with_what_takes_memory() -> None:
         {"num_blocks": 8},
         {"query_negatives": 400},
         {"pairs_per_step": 10**6},
+        {"averaging": 0.5},
     ):
         assert estimate_training_bytes(small, make_config(preset("short") | changed)) > base
     many = preset("short") | {"query_negatives": 4_000}

@@ -59,5 +59,8 @@ def beyond(
         for case in row["cases"]:
             at = "" if case["at"] is None else f" at {case['at']:g}"
             names = [metric] if metric else [name for name in case if name not in ("series", "at")]
-            found = ", ".join(f"{name} {case[name]:.4f}" for name in names)
+            found = ", ".join(
+                f"{name} {case[name]:{'g' if isinstance(case[name], int) else '.4f'}}"
+                for name in names
+            )
             say(f"trial {row['trial']}: {case['series']}{at}: {found}")

@@ -100,6 +100,7 @@ def _show_labels(labels: list[dict[str, Any]], top: int) -> None:
 
 
 def _some(names: Sequence[object], most: int, count: int | None = None) -> str:
-    """The first of so many names, and how many there are besides."""
-    rest = (len(names) if count is None else count) - most
-    return ", ".join(map(str, names[:most])) + (f" and {rest} more" if rest > 0 else "")
+    """The first of these names, which may be some of so many, and how many there are besides."""
+    shown = names[:most]
+    rest = (len(names) if count is None else count) - len(shown)
+    return ", ".join(map(str, shown)) + (f" and {rest} more" if rest > 0 else "")

@@ -69,7 +69,7 @@ def behind(model: EvidenceModel, ids: NodeIds, support: Support, node: int) -> d
         found = shared_neighbours(reach.adjacency, node, given.tolist())
         num_shared = len(found)
         shared = [
-            {"node": ids[near], "with": ids.take(np.array(examples, dtype=np.int64))}
+            {"node": ids[near], "with": ids.take(examples)}
             for near, examples in islice(found.items(), MOST_SHARED)
         ]
     return {

@@ -269,9 +269,8 @@ class Trainer:
         if is_best:
             state.best_step = state.step
             for name, weight in self.judged.state_dict().items():
-                if (
-                    name in state.best_weights
-                ):  # no further table of U's size, not even for a moment
+                # In place: no further table of U's size, not even for a moment.
+                if name in state.best_weights:
                     state.best_weights[name].copy_(weight)
                 else:
                     state.best_weights[name] = weight.detach().clone()

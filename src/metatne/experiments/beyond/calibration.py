@@ -107,10 +107,12 @@ def held_against(
     """The measures of one label's nodes: means over draws.
 
     Draws have examples in common, the more the larger the share of the holders that each takes;
-    they lie as much nearer to each other as means of a finite population do.
+    they lie as much nearer to each other as means of a finite population do. And each is in the
+    average that it is held against, which brings the two nearer again.
     """
     chances = expit(log_odds)
-    gaps = np.abs(log_odds - log_odds.mean(axis=0)) / math.sqrt(1 - share_drawn)
+    nearness = (1 - share_drawn) * (1 - 1 / len(log_odds))
+    gaps = np.abs(log_odds - log_odds.mean(axis=0)) / math.sqrt(nearness)
     return {
         "of_holders": float(chances.sum(axis=1).mean() / truth.sum()),
         "calibration_error": mean(_calibration_error(row, truth) for row in chances),

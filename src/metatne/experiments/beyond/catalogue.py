@@ -12,7 +12,7 @@ from typing import Any
 from metatne.config import make_config, used_settings
 from metatne.evaluation.results import ResultsFile
 from metatne.evidence.head import VERSION
-from metatne.experiments.beyond.calibration import calibration
+from metatne.experiments.beyond.calibration import DRAWS, calibration
 from metatne.experiments.beyond.growth import growth
 from metatne.experiments.beyond.labelling import labelling
 from metatne.experiments.beyond.parts import parts, parts_unlabelled
@@ -79,12 +79,12 @@ STUDIES = {
         "What probabilities and intervals are worth",
         metric=None,
         note="A line for each number of examples, positives/negatives: means over test labels that "
-        "have nodes enough (*labels*, of one trial) and 20 draws of examples for each, with the "
-        "true prior. *Probabilities to holders*: what the probabilities of the nodes asked about "
-        "add up to, as a share of those that hold the label; 1 is right. *Calibration error*: "
-        "how far they are from that tenth by tenth of the nodes, as a share of the holders; 1 is "
-        "what a probability of 0 for all has. *Covered*: how many intervals of 95 % have the "
-        "log-odds that all draws come to on average.",
+        f"have nodes enough (*labels*, of one trial) and {DRAWS} draws of examples for each, with "
+        "the true prior. *Probabilities to holders*: what the probabilities of the nodes asked "
+        "about add up to, as a share of those that hold the label; 1 is right. *Calibration "
+        "error*: how far they are from that tenth by tenth of the nodes, as a share of the "
+        "holders; 1 is what a probability of 0 for all has. *Covered*: how many intervals of 95 % "
+        "have the log-odds that all draws come to on average.",
     ),
 }
 
