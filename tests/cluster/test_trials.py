@@ -70,14 +70,17 @@ def test_a_trial_that_always_ends_its_worker_is_given_up(
     settings = TrialSettings("lp", "default", 4, 6, num_tasks=20)
     deaths = tmp_path / "deaths"
 
-    def always_dies(trial: Trial) -> Outcome:
-        with deaths.open("a") as file:
-            file.write("one\n")
-        os.kill(os.getpid(), signal.SIGKILL)
-        raise AssertionError
+    def dies_in_the_second(trial: Trial) -> Outcome:
+        if trial.number == 2:
+            with deaths.open("a") as file:
+                file.write("one\n")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return run_one(trial)
 
-    monkeypatch.setattr("metatne.cluster.trials.run_one", always_dies)
-    trials = [Trial(str(tmp_path / "graph"), settings, 1)]
-    with pytest.raises(RunError, match="a worker failed"):
-        run_trials(trials, results=ResultsFile(tmp_path / "lines"), engine=ray_engine())
+    monkeypatch.setattr("metatne.cluster.trials.run_one", dies_in_the_second)
+    trials = [Trial(str(tmp_path / "graph"), settings, number) for number in (1, 2, 3)]
+    lines = ResultsFile(tmp_path / "lines")
+    with pytest.raises(RunError, match=r"1 of 3 .* Trial 2 of lp: its worker process died 3 times"):
+        run_trials(trials, results=lines, engine=ray_engine())
     assert len(deaths.read_text().splitlines()) == 1 + MAX_RESTARTS
+    assert sorted(row["trial"] for row in lines.rows()) == [1, 3]

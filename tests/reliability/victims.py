@@ -6,6 +6,7 @@ Imported once by the process that all victims are forked from (`killing.py`).
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ from metatne.config import make_config
 from metatne.estimator import MetaTNE
 from metatne.evaluation.protocol import TrialSettings
 from metatne.evaluation.results import ResultsFile
-from metatne.evaluation.runner import evaluate
+from metatne.evaluation.runner import Outcome, Trial, evaluate, run_one
 from metatne.graph.planted import planted_graph
 from metatne.graph.readers import read_graph
 from metatne.graph.store import Graph
@@ -123,6 +124,15 @@ def evaluate_trials(say: Say, graph: Path, results: Path, trials: Sequence[int])
         jobs=2,
         on_result=on_result,
     )
+
+
+def die_in_trial_3(trial: Trial) -> Outcome:
+    """Run a trial in a worker that does not survive one of them, and writes down each death."""
+    if trial.number == 3:
+        with (Path(trial.reference).parent / "deaths").open("a") as file:
+            file.write("one\n")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return run_one(trial)
 
 
 def append_again_and_again(say: Say, path: Path, first: int, row: dict[str, Any]) -> None:

@@ -7,14 +7,22 @@ from collections.abc import Iterator, Sequence
 import ray
 
 from metatne.cluster.session import plain_errors
-from metatne.evaluation.runner import MAX_RESTARTS, Engine, Outcome, Trial, run_one
+from metatne.evaluation.runner import (
+    MAX_RESTARTS,
+    Engine,
+    Outcome,
+    Trial,
+    died_too_often,
+    run_one,
+)
 
 
 def ray_engine() -> Engine:
     """Trials by workers of the current Ray session, a CPU each.
 
-    A worker that dies is replaced, and its trial is run again. Data sets and graphs must be
-    seen by every machine under the same path.
+    A worker that dies is replaced, and its trial is run again; one that ends its worker every time
+    is given up, and the others go on. Data sets and graphs must be seen by every machine under the
+    same path.
     """
 
     def run(trials: Sequence[Trial]) -> Iterator[tuple[int, Outcome]]:
@@ -27,6 +35,14 @@ def ray_engine() -> Engine:
             waiting = {remote.remote(trial): place for place, trial in enumerate(trials)}
             while waiting:
                 (ended, *_), _ = ray.wait(list(waiting))
-                yield waiting.pop(ended), ray.get(ended)
+                yield waiting.pop(ended), _outcome(ended)
 
     return run
+
+
+def _outcome(ended: ray.ObjectRef[Outcome]) -> Outcome:
+    try:
+        outcome: Outcome = ray.get(ended)
+    except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError):
+        return died_too_often()
+    return outcome

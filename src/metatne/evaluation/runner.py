@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -34,7 +34,7 @@ from metatne.graph.store import Graph
 from metatne.parallel import num_threads
 
 MAX_RESTARTS = 2
-"""Times that workers are started again after one of them died."""
+"""Times that a trial is run again after the worker that had it died."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,8 @@ def local_engine(jobs: int) -> Engine:
     """Trials on this machine, so many at a time.
 
     More than one means processes, which share the cores; no result depends on how many jobs
-    or cores there are. A process that dies is replaced, and its trial is run again.
+    or cores there are. A process that dies is replaced, and its trial is run again; one that ends
+    its process every time is given up, and the others go on.
     """
 
     def run(trials: Sequence[Trial]) -> Iterator[tuple[int, Outcome]]:
@@ -146,19 +147,7 @@ def local_engine(jobs: int) -> Engine:
             for place, trial in enumerate(trials):
                 yield place, run_one(trial)
             return
-        left = dict(enumerate(trials))
-        for _ in range(1 + MAX_RESTARTS):
-            try:
-                for place, result in _in_processes(left, jobs):
-                    del left[place]
-                    yield place, result
-                return
-            except BrokenProcessPool as error:
-                broken = error
-        raise RunError(
-            f"a worker process died {1 + MAX_RESTARTS} times (out of memory?); finished trials "
-            "are kept, run the same command again, with fewer jobs"
-        ) from broken
+        yield from _in_processes(trials, jobs)
 
     return run
 
@@ -177,41 +166,61 @@ Places = deque[int]
 """Of trials in the list of all."""
 
 
-def _families(trials: dict[int, Trial]) -> deque[Places]:
+def _families(trials: Sequence[Trial]) -> deque[Places]:
     """Trials of a family together; else in the order given."""
     families: dict[str, Places] = {}
-    for place, trial in trials.items():
+    for place, trial in enumerate(trials):
         families.setdefault(trial.family, deque()).append(place)
     return deque(families.values())
 
 
-def _in_processes(trials: dict[int, Trial], jobs: int) -> Iterator[tuple[int, Outcome]]:
+def _in_processes(trials: Sequence[Trial], jobs: int) -> Iterator[tuple[int, Outcome]]:
     """Every worker takes a family at a time, so that it can use again what it has fitted."""
     others = set(multiprocessing.active_children())
     families = _families(trials)
     workers = min(jobs, len(families))
     running: dict[Future[Outcome], tuple[int, ProcessPoolExecutor, Places]] = {}
+    deaths: Counter[int] = Counter()
+
+    def start() -> ProcessPoolExecutor:
+        """A pool of one, so that it is known whose trial ends a worker."""
+        pool = ProcessPoolExecutor(
+            1,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_prepare_worker,
+            initargs=(max(1, num_threads() // workers),),
+        )
+        return pools.enter_context(pool)
 
     def give(pool: ProcessPoolExecutor, family: Places) -> None:
         family = family or (families.popleft() if families else family)
-        if family:
-            place = family.popleft()
-            running[pool.submit(run_one, trials[place])] = place, pool, family
+        if not family:
+            return
+        place = family.popleft()
+        try:
+            future = pool.submit(run_one, trials[place])
+        except BrokenProcessPool:  # it died with its last trial done
+            pool = start()
+            future = pool.submit(run_one, trials[place])
+        running[future] = place, pool, family
 
     with ExitStack() as pools:
         try:
             for _ in range(workers):
-                pool = ProcessPoolExecutor(
-                    1,
-                    mp_context=multiprocessing.get_context("spawn"),
-                    initializer=_prepare_worker,
-                    initargs=(max(1, num_threads() // workers),),
-                )
-                give(pools.enter_context(pool), deque())
+                give(start(), deque())
             while running:
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     place, pool, family = running.pop(future)
-                    result = future.result()
+                    try:
+                        result = future.result()
+                    except BrokenProcessPool:
+                        deaths[place] += 1
+                        pool = start()
+                        if deaths[place] <= MAX_RESTARTS:
+                            family.appendleft(place)
+                            give(pool, family)
+                            continue
+                        result = died_too_often()
                     give(pool, family)
                     yield place, result
         except BaseException:
@@ -219,6 +228,14 @@ def _in_processes(trials: dict[int, Trial], jobs: int) -> Iterator[tuple[int, Ou
             for worker in set(multiprocessing.active_children()) - others:
                 worker.terminate()
             raise
+
+
+def died_too_often() -> RunError:
+    """What is said of a trial that is given up."""
+    return RunError(
+        f"its worker process died {1 + MAX_RESTARTS} times (out of memory?); "
+        "run the same command again, with fewer jobs"
+    )
 
 
 def _row_key(trial: Trial) -> Row:
