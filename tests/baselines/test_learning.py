@@ -43,7 +43,8 @@ def nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def telling(graph: Graph) -> Vectors:
     """Vectors that give the validation labels away."""
     states = graph.labels.states(np.arange(graph.num_nodes)[:, None], SPLIT.validation[None])
-    return (states == HOLDS).astype(np.float32)
+    vectors: Vectors = (states == HOLDS).astype(np.float32)
+    return vectors
 
 
 def noise(graph: Graph) -> Vectors:

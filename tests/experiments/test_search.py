@@ -25,8 +25,10 @@ from metatne.experiments.search_space import (
     points_to_try,
     published_point,
     search_file,
+    settings_of,
 )
 from metatne.graph.planted import planted_graph
+from metatne.schedule import structural_probability
 
 FACTS = {"dataset": "mine", "trial": 1, "num_steps": 9, "validation_tasks": 5, "config_hash": "c"}
 
@@ -146,6 +148,20 @@ def test_more_points_begin_with_the_same_ones() -> None:
     assert len({point_hash(point) for point in many}) > 4
     assert draw_points(3, seed=2) != few
     assert published_point("ppi")["tasks_per_step"] == 128
+
+
+def test_the_schedule_is_shortened_with_the_training() -> None:
+    point = published_point("ppi")
+    assert settings_of(point, 40_000) == point
+    short = settings_of(point, 2_000)
+    assert short == point | {"decay_period": 50}
+    for share in (0.1, 0.5, 1.0):
+        assert structural_probability(
+            int(share * 2_000), decay_rate=0.1, decay_period=int(short["decay_period"])
+        ) == structural_probability(
+            int(share * 40_000), decay_rate=0.1, decay_period=int(point["decay_period"])
+        )
+    assert settings_of(point, 10)["decay_period"] == 1
 
 
 def test_a_point_that_is_drawn_twice_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

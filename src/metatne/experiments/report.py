@@ -88,7 +88,9 @@ def write_report(rows_by_study: dict[str, list[Row]]) -> str:
         f"(Nadeau and Bengio, 2003); fewer than {FEWEST_TO_TEST} trials have none. *Seconds* are "
         "the median trial's; embeddings that trials share (LINE, Node2vec, the features of GCN and "
         "Meta-GNN, NetMF in the ridge) were made in whichever trial came first, and so were "
-        "trainings that the cells of a trial share (GCN's and Planetoid's, mostly at 10/20). Lines "
+        "trainings that the cells of a trial share (GCN's and Planetoid's, mostly at 10/20). *GB* "
+        "is the most that the process held in any trial, with what trials before it in that "
+        "process had left there. Lines "
         "come from machines whose speed differs by three times and more, and which had other work "
         "to do: seconds of two methods compare roughly at most; `metatne bench` measures.\n",
         "MetaTNE is told by its preset: `default` is the kernel ridge with a meta-learned prior "

@@ -25,10 +25,15 @@ from metatne.experiments.search_space import (
     config_hash,
     point_hash,
     points_to_try,
+    settings_of,
 )
 from metatne.graph.datasets import open_graph
 from metatne.graph.source import GraphSource
 from metatne.training.trainer import Validation
+
+GRACE, KEPT = 4, 2
+"""HyperBand ends the worse half of the trainings after a quarter of the steps, and after a half:
+sooner, few meta steps have been taken, and points differ by their structural rates alone."""
 
 
 class _Reporter:
@@ -157,7 +162,10 @@ def _tune(
                 mode="max",
                 time_budget_s=seconds,
                 scheduler=AsyncHyperBandScheduler(
-                    time_attr="clock", max_t=num_steps, grace_period=max(1, num_steps // 10)
+                    time_attr="clock",
+                    max_t=num_steps,
+                    grace_period=max(1, num_steps // GRACE),
+                    reduction_factor=KEPT,
                 ),
             ),
             run_config=tune.RunConfig(
@@ -202,6 +210,7 @@ def _attempt(
         "validate_every": max(1, num_steps // 10),
         "validation_tasks": validation_tasks,
     }
-    model = MetaTNE(**preset("paper", graph.name) | length | config["point"] | {"seed": trial})
+    point = settings_of(config["point"], num_steps)
+    model = MetaTNE(**preset("paper", graph.name) | length | point | {"seed": trial})
     with one_thread():
         model.fit(visible, split=split, observers=[_Reporter()])

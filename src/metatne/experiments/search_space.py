@@ -25,6 +25,9 @@ SPACE: Mapping[str, tuple[float, ...]] = {
 }
 """Table 4."""
 
+VERSION = 2
+"""Of how points are tried: in 1 the schedule was not shortened with the training."""
+
 SEARCH_FILE = "search.jsonl"
 KEY = ("dataset", "trial", "num_steps", "validation_tasks", "config_hash", "point_hash")
 """`config_hash` names the very graph, and the settings that no point has."""
@@ -50,6 +53,18 @@ def published_point(dataset: str) -> Point:
     return {name: settings[name] for name in SPACE}
 
 
+PAPER_STEPS = Config(**preset("paper")).num_steps
+
+
+def settings_of(point: Point, num_steps: int) -> Point:
+    """A point's settings for so many steps, of which the same share is structural as of 40,000.
+
+    All steps of the first `decay_period` are. As it stands, a training that is much shorter than
+    the paper's would take hardly a meta step, and points would be ended before their first.
+    """
+    return point | {"decay_period": max(1, round(point["decay_period"] * num_steps / PAPER_STEPS))}
+
+
 def point_hash(point: Point) -> str:
     """12 hex digits that name a point."""
     return hash_settings(point)
@@ -64,7 +79,7 @@ def points_to_try(dataset: str, num_samples: int, *, seed: int) -> dict[str, Poi
 def config_hash(graph: Graph) -> str:
     """12 hex digits that name the very graph, and the settings around a point."""
     around = {k: v for k, v in preset("paper", graph.name).items() if k not in SPACE}
-    return hash_settings(around | {"graph": graph.fingerprint})
+    return hash_settings(around | {"graph": graph.fingerprint, "version": VERSION})
 
 
 def search_file(path: Path) -> ResultsFile:

@@ -123,9 +123,8 @@ def _search(found: list[Row]) -> Iterator[str]:
         f"Points of the paper's space that were tried: {len(found)}, "
         f"{'with' if tried else 'without'} the published one; {best['num_steps']:,} steps at most "
         f"(asynchronous HyperBand ends most sooner), {best['validation_tasks']:,} validation "
-        "tasks. The published settings were found with 40,000 steps. All steps up to a point's "
-        "`decay_period` are structural, so that points which were ended before it were judged "
-        "without a single meta step.\n"
+        "tasks. The published settings were found with 40,000 steps; here `decay_period` is "
+        "shortened as the training is, so that the same share of it is structural.\n"
     )
     yield "| setting | best found | published |\n|---|---|---|"
     for name in SPACE:
