@@ -92,8 +92,8 @@ def test_counting_a_graph(run: Run, graph: Path) -> None:
         (("visual", "--engine", "ray"), "--engine: the study 'visual' does not take it"),
         (("datasets", "--address", "a:1"), "--address: the study 'datasets' does not take it"),
         (
-            ("overall", "--engine", "ray", "--jobs", "2"),
-            "--jobs: Ray runs as many trials",
+            ("overall", "--engine", "ray", "--address", "a:1", "--jobs", "2"),
+            "--jobs: the cluster at --address runs as many trials",
         ),
         (("overall", "--protocol", "papre"), "protocol: expected one of paper, unlabelled-queries"),
     ],

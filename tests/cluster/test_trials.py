@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from cli.conftest import run  # noqa: F401 - a fixture
+from cli.running import Run
 from metatne.errors import RunError
 from metatne.evaluation.protocol import TrialSettings
 from metatne.evaluation.results import ResultsFile
@@ -84,3 +88,41 @@ def test_a_trial_that_always_ends_its_worker_is_given_up(
         run_trials(trials, results=lines, engine=ray_engine())
     assert len(deaths.read_text().splitlines()) == 1 + MAX_RESTARTS
     assert sorted(row["trial"] for row in lines.rows()) == [1, 3]
+
+
+@pytest.mark.usefixtures("ray_of_two")
+def test_reproduce_runs_trials_by_ray(
+    planted: Graph,
+    tmp_path: Path,
+    run: Run,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As many at a time as --jobs says, and with the lines that this process writes."""
+    from metatne.cluster import session
+
+    planted.save(tmp_path / "graph")
+    asked = []
+
+    @contextmanager
+    def noted(address: str | None = None, *, num_cpus: int | None = None) -> Iterator[None]:
+        asked.append((address, num_cpus))
+        with session_of_two(address, num_cpus=num_cpus):
+            yield
+
+    session_of_two = session.ray_session
+    monkeypatch.setattr(session, "ray_session", noted)
+    options: list[object] = ["--dataset", tmp_path / "graph", "--methods", "lp,degree"]
+    options += ["--trials", "1-2", "--shots", "5/10", "--tasks", 20]
+    done = run("reproduce", "fewer", *options, "--engine", "ray", "--jobs", 2, "--out", "by-ray")
+    assert done.code == 0
+    assert asked == [(None, 2)]
+    assert run("reproduce", "fewer", *options, "--out", "here").code == 0
+    by_ray, here = (
+        sorted(
+            (row["method"], row["trial"], row["auc"], row["f1"])
+            for row in ResultsFile(Path(name) / "fewer.jsonl").rows()
+        )
+        for name in ("by-ray", "here")
+    )
+    assert by_ray == here
+    assert len(here) == 4

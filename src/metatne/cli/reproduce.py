@@ -127,15 +127,16 @@ def reproduce(
     engine: EngineOption = "local",
     address: AddressOption = None,
     jobs: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--jobs",
             min=1,
             metavar="N",
-            help="Trials at a time on this machine, one thread each.",
+            help="Trials at a time on this machine, one thread each; by default 1, with Ray as "
+            "many as there are cores.",
             rich_help_panel=MACHINES,
         ),
-    ] = 1,
+    ] = None,
     samples: Annotated[
         int | None,
         typer.Option(
@@ -191,7 +192,7 @@ def reproduce(
             "--shots": shots is not None,
             "--tasks": tasks != NUM_TASKS,
             "--protocol": protocol != PAPER,
-            "--jobs": jobs != 1,
+            "--jobs": jobs is not None,
             "--samples": samples is not None,
             "--steps": steps is not None,
             "--minutes": minutes is not None,
@@ -200,8 +201,11 @@ def reproduce(
             "--address": address is not None,
         },
     )
-    if engine == "ray" and jobs != 1:
-        raise InputError("--jobs: Ray runs as many trials at a time as it has CPUs; leave it out")
+    if address is not None and jobs is not None:
+        raise InputError(
+            "--jobs: the cluster at --address runs as many trials at a time as it has CPUs; "
+            "leave it out"
+        )
     if study == DATASETS_STUDY:
         count_datasets(dataset, out, data_dir)
         return
@@ -325,12 +329,12 @@ def _graphs(study: Study, text: str | None, data_dir: Path | None) -> Iterator[t
 
 
 @contextmanager
-def _engine(cluster: Cluster | None, jobs: int) -> Iterator[Engine]:
+def _engine(cluster: Cluster | None, jobs: int | None) -> Iterator[Engine]:
     if cluster is None:
-        yield local_engine(jobs)
+        yield local_engine(jobs or 1)
         return
     from metatne.cluster.session import ray_session
     from metatne.cluster.trials import ray_engine
 
-    with ray_session(cluster.address):
+    with ray_session(cluster.address, num_cpus=jobs):
         yield ray_engine()
