@@ -92,6 +92,8 @@ def test_a_summary_holds_the_default_against_the_paper_and_the_best_other() -> N
     lead = statistics.mean(gaps)
     assert cells[1:4] == ["7", "0.7400 / 0.5000 / 0.6000", "0.6865 / 0.5188 / 0.5621"]
     assert cells[4:] == ["LP (6)", f"{theirs:.4f}", f"{lead:+.4f}", p_value(gaps)]
+    alone = write_report({"overall": [*MANY, *degree]})  # a control that learns nothing
+    assert line_of(alone, "ppi, 10/20")[4:] == ["", "", "", ""]
 
 
 def test_trials_of_an_earlier_head_are_told_apart() -> None:

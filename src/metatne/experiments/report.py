@@ -30,6 +30,9 @@ from metatne.sampling.tasks import TaskShape
 NUM_TASKS = 1_000
 """Test tasks of a trial in the paper."""
 
+LEARN_NOTHING = ("degree", "unlabelled")
+"""Controls that score by one number of a node."""
+
 SUMMARISED, SHOWN = ("overall", "fewer"), ("auc", "f1", "recall")
 """Studies and metrics of the summary."""
 
@@ -157,6 +160,8 @@ def _summary(rows_by_study: dict[str, list[Row]]) -> Iterator[str]:
         means = [statistics.mean(row[metric] for row in ours) for metric in SHOWN]
         paper = _paper(cell, OURS)
         others = [(name, trials) for method, name, trials in groups if method not in OURSELVES]
+        if all(method in {*OURSELVES, *LEARN_NOTHING} for method, _, _ in groups):
+            others = []  # a lead over these alone would say little
         lines.append(
             [
                 cell.title(with_queries=False),
