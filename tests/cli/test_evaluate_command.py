@@ -26,9 +26,9 @@ from metatne.sampling.splits import paper_split
 
 FIELDS = [
     *("dataset", "method", "preset", "positives", "negatives", "query_positives"),
-    *("query_negatives", "protocol", "tasks", "trial", "config_hash", "settings", "version"),
-    *("auc", "f1", "recall", "average_precision", "seconds", "steps", "memory_gb"),
-    "best_step",
+    *("query_negatives", "protocol", "tasks", "trial", "config_hash", "graph", "settings"),
+    *("version", "auc", "f1", "recall", "average_precision", "seconds", "steps", "memory_gb"),
+    *("best_step", "test_labels"),
 ]
 SHAPE = ("--positives", 4, "--negatives", 6, "--tasks", 15)
 
@@ -53,6 +53,8 @@ def test_a_line_a_trial_and_a_table(run: Run, town: Town) -> None:
     mean = (rows[0]["auc"] + rows[1]["auc"]) / 2
     assert table[2].split()[:3] == ["auc", f"{mean:.4f}", "±"]
     assert table[-2].split() == ["trials", "2"]
+    assert table[-3].split() == ["test", "labels", "2"]
+    assert [row["test_labels"] for row in rows] == [2, 2]
 
     again = run(*evaluate, "--trials", "1-3")  # only trial 2 is new
     assert again.code == 0

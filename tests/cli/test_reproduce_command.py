@@ -47,6 +47,38 @@ def test_trials_are_run_once_and_reported(run: Run, graph: Path) -> None:
     assert "| Degree | 3 |" in page
 
 
+def test_graphs_of_one_name_are_told_apart(run: Run, graph: Path, tmp_path: Path) -> None:
+    """Trials of one are not compared with those of another."""
+    other = tmp_path / "elsewhere" / graph.name
+    planted_graph(380, num_labels=15, num_communities=5, seed=3).graph.save(other)
+    for one in (graph, other):
+        trials = ("--trials", 1, "--tasks", 20, "--shots", "5/10")
+        made = run("reproduce", "fewer", "--dataset", one, "--methods", "lp,degree", *trials)
+        assert made.code == 0, made.err
+    of_studies = [
+        {
+            "study": "tasks",
+            "dataset": "planted",
+            "trial": trial,
+            "config_hash": f"of {row['graph']}",
+        }
+        | {"graph": row["graph"], "cases": [{"series": "one", "at": None, "auc": 0.6}]}
+        for trial, row in enumerate(lines("results/fewer.jsonl")[1::2], 1)
+    ]
+    written = "".join(json.dumps(row) + "\n" for row in of_studies)
+    Path("results/beyond.jsonl").write_text(written)
+    told = run("report")
+    assert "there are 2 graphs called planted: each has tables of its own" in told.err
+    page = Path("RESULTS.md").read_text()
+    names = {f"planted ({row['graph']})" for row in lines("results/fewer.jsonl")}
+    assert len(names) == 2
+    for name in names:
+        assert f"### {name}, 5/10" in page
+        assert f"### {name}\n" in page, "of the study beyond the paper too"
+    assert "### planted, 5/10" not in page
+    assert page.count("| LP | 1 |") == 2
+
+
 def test_the_other_protocol_has_lines_of_its_own(run: Run, graph: Path) -> None:
     command = [
         *("reproduce", "fewer", "--dataset", graph, "--methods", "unlabelled"),

@@ -37,6 +37,9 @@ EXAMPLE = """\b
 Example:
   metatne evaluate blogcatalog --trials 1-10 --jobs 2 --out results.jsonl"""
 
+TEST_LABELS = "test_labels"
+"""How many labels a trial's tasks are of: of few, a mean says little of labels to come."""
+
 app = new_app()
 
 
@@ -212,7 +215,9 @@ def results_table(rows: list[dict[str, Any]], settings: TrialSettings) -> Table:
     table.add_column("")
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
-    for fact in (*METRICS, "trials", "seconds"):
+    for fact in (*METRICS, TEST_LABELS, "trials", "seconds"):
+        if fact == TEST_LABELS and all(fact not in column for column in columns.values()):
+            continue  # lines of before do not say
         cells = (column.get(fact, "-") for column in columns.values())
         table.add_row(fact.replace("_", " "), *cells)
     return table
@@ -224,6 +229,9 @@ def _measured(rows: list[dict[str, Any]]) -> dict[str, str]:
         values = [row[metric] for row in rows]
         spread = f" ± {statistics.stdev(values):.4f}" if len(values) > 1 else ""
         cells[metric] = f"{statistics.mean(values):.4f}{spread}"
+    if labels := [row[TEST_LABELS] for row in rows if TEST_LABELS in row]:
+        few, many = min(labels), max(labels)
+        cells[TEST_LABELS] = f"{few}" if few == many else f"{few} to {many}"
     seconds = statistics.mean(row["seconds"] for row in rows)
     return cells | {"trials": str(len(rows)), "seconds": f"{seconds:.0f}"}
 

@@ -16,6 +16,7 @@ from metatne.experiments.beyond.catalogue import results_file
 from metatne.experiments.beyond.report import write_beyond
 from metatne.experiments.plots import draw_plots
 from metatne.experiments.report import write_report
+from metatne.experiments.series import graphs_by_name, told_apart
 from metatne.experiments.single_runs import evaluated_rows, write_single_runs
 from metatne.experiments.studies import STUDIES
 from metatne.storage import new_file
@@ -65,6 +66,11 @@ def report(
         plots = FIGURES if out == PAGE else out.with_name(f"{out.stem}-figures")
     found = {name: ResultsFile(results / f"{name}.jsonl").rows() for name in STUDIES}
     further = results_file(results).rows()
+    graphs = graphs_by_name(row for rows in (*found.values(), further) for row in rows)
+    found = {name: told_apart(rows, graphs) for name, rows in found.items()}
+    further = told_apart(further, graphs)
+    for name in (name for name, those in graphs.items() if len(those) > 1):
+        say(f"there are {len(graphs[name])} graphs called {name}: each has tables of its own")
     once = write_single_runs(results, plots, out.parent)
     if not any(found.values()) and not further and not once:
         raise InputError(

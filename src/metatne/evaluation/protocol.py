@@ -92,6 +92,9 @@ class TrialResult:
     best_step: int | None = None
     """The step that was kept, of a method that chooses one."""
 
+    test_labels: int = 0
+    """How many labels the test tasks are of: those that have nodes enough."""
+
 
 def draws_label_zero(dataset: str) -> bool:
     """Whether label 0 is drawn where nobody says: not on the paper's data sets."""
@@ -148,9 +151,11 @@ def run_trial(
     started = time.perf_counter()
     forget_peak()
     split = trial_split(graph, trial, settings)
-    tasks = TaskSampler(graph.labels, split.test, settings.shape, asked=split.asked).draw(
-        settings.num_tasks, numpy_generator(trial, "test tasks")
-    )
+    try:
+        sampler = TaskSampler(graph.labels, split.test, settings.shape, asked=split.asked)
+    except LabelError as error:
+        raise LabelError(f"of the {len(split.test)} test labels of this trial, {error}") from error
+    tasks = sampler.draw(settings.num_tasks, numpy_generator(trial, "test tasks"))
     drawing = time.perf_counter() - started
     fit = (last_fit or LastFit())(graph, trial, settings, split)
     started = time.perf_counter()
@@ -167,6 +172,7 @@ def run_trial(
         steps=fit.method.num_steps_,
         memory_gb=round(max(fit.peak, peak_so_far()) / 1e9, 3),
         best_step=getattr(fit.method, "best_step_", None),
+        test_labels=len(sampler.usable),
     )
 
 

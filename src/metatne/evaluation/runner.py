@@ -238,6 +238,11 @@ def died_too_often() -> RunError:
     )
 
 
+def short_fingerprint(graph: Graph) -> str:
+    """Names the very graph: two may have one name."""
+    return graph.fingerprint[:8]
+
+
 def _row_key(trial: Trial) -> Row:
     """The part of a row that is known before the trial is run."""
     graph, settings = _open(trial.reference, trial.data_dir), trial.settings
@@ -255,6 +260,7 @@ def _row_key(trial: Trial) -> Row:
         "trial": trial.number,
         "config_hash": config_hash(graph, settings, trial.number),
         # Told for readers of the line; what names it is the hash.
+        "graph": short_fingerprint(graph),
         "settings": dict(settings.settings),
         "version": shipped_version(settings.method, method.get_params()),
     }

@@ -99,13 +99,17 @@ def _against(group: Group, rivals: Iterable[Group], metric: str) -> Iterator[str
         yield f"| {other} | {len(gaps)} | {mean:+.4f} | {share} | {p_value(gaps)} |"
 
 
-def improvements(groups: Sequence[Group]) -> Iterator[tuple[str, dict[str, float]]]:
+Gain = tuple[float, str]
+"""In %, and over whom."""
+
+
+def improvements(groups: Sequence[Group]) -> Iterator[tuple[str, dict[str, Gain]]]:
     """What each of ourselves gains over the best baseline of the paper, in % of it, by metric.
 
     Each baseline counts by the trials that both have, and the best is the one gained least on.
     """
     baselines = [
-        trials
+        (check_method(method).title, trials)
         for method, _, trials in groups
         if method in METHODS and METHODS[method].is_in_paper and method not in OURSELVES
     ]
@@ -113,22 +117,22 @@ def improvements(groups: Sequence[Group]) -> Iterator[tuple[str, dict[str, float
         if method not in OURSELVES:
             continue
         by_trial = {row["trial"]: row for row in ours}
-        gains: dict[str, float] = {}
+        gains: dict[str, Gain] = {}
         for metric in IMPROVED:
             found = []
-            for trials in baselines:
+            for title, trials in baselines:
                 shared = [row for row in trials if row["trial"] in by_trial]
                 theirs = sum(row[metric] for row in shared)
                 if theirs:
                     total = sum(by_trial[row["trial"]][metric] for row in shared)
-                    found.append(100 * (total / theirs - 1))
+                    found.append((100 * (total / theirs - 1), title))
             if found:
                 gains[metric] = min(found)
         if gains:
             yield name, gains
 
 
-def papers_improvements(paper_name: str | None, positives: int, negatives: int) -> dict[str, float]:
+def papers_improvements(paper_name: str | None, positives: int, negatives: int) -> dict[str, Gain]:
     """The same of the paper's own numbers, where it has them."""
     cells = {
         entry.paper_title: paper_result(paper_name, positives, negatives, entry.paper_title)
@@ -136,11 +140,14 @@ def papers_improvements(paper_name: str | None, positives: int, negatives: int) 
         if entry.is_in_paper
     }
     ours = cells.pop(METHODS[OURS].paper_title)
-    baselines = [cell for cell in cells.values() if cell is not None]
+    baselines = {title: cell for title, cell in cells.items() if cell is not None}
     if ours is None or not baselines:
         return {}
     return {
-        metric: 100 * (ours[metric]["mean"] / max(cell[metric]["mean"] for cell in baselines) - 1)
+        metric: min(
+            (100 * (ours[metric]["mean"] / cell[metric]["mean"] - 1), title)
+            for title, cell in baselines.items()
+        )
         for metric in IMPROVED
     }
 

@@ -15,6 +15,7 @@ from metatne.experiments.comparison import (
     METRICS,
     OF_THE_PAPER,
     OURSELVES,
+    Gain,
     Group,
     by_method,
     comparison,
@@ -85,8 +86,8 @@ def write_report(rows_by_study: dict[str, list[Row]]) -> str:
         "mean over its 50 trials. Which trials are averaged matters: methods with fewer trials "
         "than others compare only on the trials that they share, which is what *difference* "
         "does (*of it* is the difference as a share of the other's mean). *% improvement* is over "
-        "the best of the paper's other methods by that metric, as in the paper's tables, each by "
-        "the trials that it shares with ours. All trials cut the same "
+        "the best of the paper's other methods that were run, by that metric, as in the paper's "
+        "tables, each by the trials that it shares with ours. All trials cut the same "
         "labels of one graph, so *p* is of a paired t-test that is corrected for what they share "
         f"(Nadeau and Bengio, 2003); fewer than {FEWEST_TO_TEST} trials have none. *Seconds* are "
         "the median trial's; embeddings that trials share (LINE, Node2vec, the features of GCN and "
@@ -295,8 +296,13 @@ def _improvement_lines(cell: Cell, groups: Sequence[Group], in_paper: set[str]) 
         cells = [f"% improvement of {name}", ""]
         for metric in METRICS:
             columns = [gains] + ([papers] if metric in in_paper else [])
-            cells += [f"{found[metric]:+.1f}" if metric in found else "" for found in columns]
+            cells += [_told_gain(found[metric]) if metric in found else "" for found in columns]
         yield f"| {' | '.join([*cells, '', ''])} |"
+
+
+def _told_gain(gain: Gain) -> str:
+    percent, over = gain
+    return f"{percent:+.1f} over {over}"
 
 
 def _kept_starts(rows: Sequence[Row]) -> Iterator[str]:

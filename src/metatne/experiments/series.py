@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from metatne.config import Config
@@ -26,3 +27,25 @@ def is_of_earlier_version(row: Row) -> bool:
     if row["method"] == OURS:
         params = {"head": Config.model_fields["head"].default} | params
     return bool(row.get("version", 1) != shipped_version(row["method"], params))
+
+
+def told_apart(rows: Iterable[Row], graphs: dict[str, set[str]]) -> list[Row]:
+    """Rows in which graphs of one name have names of their own.
+
+    `graphs` has those of each name that any row is of; rows of before do not say which.
+    """
+    return [
+        row | {"dataset": f"{row['dataset']} ({row['graph']})"}
+        if len(graphs.get(row["dataset"], ())) > 1 and "graph" in row
+        else row
+        for row in rows
+    ]
+
+
+def graphs_by_name(rows: Iterable[Row]) -> dict[str, set[str]]:
+    """Which graphs there are of every name."""
+    graphs: dict[str, set[str]] = {}
+    for row in rows:
+        if "graph" in row:
+            graphs.setdefault(row["dataset"], set()).add(row["graph"])
+    return graphs

@@ -11,6 +11,7 @@ from typing import Any
 
 from metatne.config import make_config, used_settings
 from metatne.evaluation.results import ResultsFile
+from metatne.evaluation.runner import short_fingerprint
 from metatne.evidence.head import VERSION
 from metatne.experiments.beyond.calibration import DRAWS, calibration
 from metatne.experiments.beyond.growth import growth
@@ -124,7 +125,8 @@ def run_study(
         key = (name, graph.name, number, config_hash)
         if key not in done:
             trial = Trial(reference, number, data_dir, settings)
-            row = dict(zip(KEY, key, strict=True)) | {"head_version": VERSION}
+            row = dict(zip(KEY, key, strict=True))
+            row |= {"graph": short_fingerprint(graph), "head_version": VERSION}
             row["cases"] = list(STUDIES[name].run(trial))
             results.append(row)
             done[key] = row
