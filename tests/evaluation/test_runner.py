@@ -49,7 +49,7 @@ def trials_run(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             raise TrainingError("on purpose")
         run.append(trial)
         scores = (0.5 + trial / 100, 0.4, 0.3, 0.2)
-        return TrialResult(trial, *scores, seconds=1.0, steps=9, memory_gb=0.5)
+        return TrialResult(trial, *scores, seconds=1.0, steps=9, memory_gb=0.5, test_labels=5)
 
     monkeypatch.setattr("metatne.evaluation.runner.run_trial", run_trial)
     return run
@@ -84,6 +84,8 @@ def test_rows_say_what_was_run(saved_graph: str, trials_run: list[int], tmp_path
         "steps": 9,
         "memory_gb": 0.5,
         "best_step": None,
+        "graph": Graph.open(saved_graph).fingerprint[:8],
+        "test_labels": 5,
     }
 
 
