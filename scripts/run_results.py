@@ -122,7 +122,7 @@ def commands(jobs: int) -> list[list[str]]:
     ]
     found += ON_PLANTED
     found += ["reproduce visual --dataset ppi --trials 1 --out docs/figures"]
-    found += ["reproduce search --dataset ppi --trials 1 --samples 6 --steps 1000", "report"]
+    found += ["reproduce search --dataset ppi --trials 1 --samples 5 --steps 800", "report"]
     return [shlex.split(command) for command in found]
 
 
