@@ -125,9 +125,9 @@ def test_improvement_is_over_the_best_of_the_papers_methods_by_each_metric() -> 
     cells = line_of(page, "% improvement of MetaTNE (default)")
     over_lp, over_line = 100 * (0.725 / 0.64 - 1), 100 * (0.5 / 0.40 - 1)
     assert cells[2::2][:3] == [
-        f"{over_lp:+.1f} over LP",
-        f"{over_line:+.1f} over LINE",
-        "-25.0 over LP",
+        f"{over_lp:+.1f} over LP (4)",
+        f"{over_line:+.1f} over LINE (2)",
+        "-25.0 over LP (4)",
     ]
     papers = ["+1.1 over Planetoid", "+11.0 over Planetoid", "+27.4 over Planetoid"]
     assert cells[3::2][:3] == papers  # the last line of the paper's Table 2
@@ -135,7 +135,7 @@ def test_improvement_is_over_the_best_of_the_papers_methods_by_each_metric() -> 
     assert "% improvement of" not in elsewhere
     unlabelled = [each | {"protocol": "unlabelled-queries"} for each in (*OURS, *lp)]
     cells = line_of(write_report({"overall": unlabelled}), "% improvement of MetaTNE (default)")
-    assert cells[2:5] == [f"{over_lp:+.1f} over LP", "+100.0 over LP", "-25.0 over LP"]
+    assert cells[2:5] == [f"{over_lp:+.1f} over LP (4)", "+100.0 over LP (4)", "-25.0 over LP (4)"]
 
 
 def test_a_difference_is_also_told_as_a_share() -> None:

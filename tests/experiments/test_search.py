@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -162,6 +163,48 @@ def test_the_schedule_is_shortened_with_the_training() -> None:
             int(share * 40_000), decay_rate=0.1, decay_period=int(point["decay_period"])
         )
     assert settings_of(point, 10)["decay_period"] == 1
+
+
+def test_a_training_of_the_search_has_the_shortened_schedule(
+    graph: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[dict[str, Any]] = []
+
+    class Recorder:
+        def __init__(self, **settings: Any) -> None:
+            trained.append(settings)
+
+        def fit(self, *_: Any, **__: Any) -> None:
+            """Nothing."""
+
+    monkeypatch.setattr(module, "MetaTNE", Recorder)
+    point = published_point("ppi")
+    size = {"num_steps": 400, "validation_tasks": 5}
+    module._attempt({"point": point}, reference=graph, trial=1, data_dir=None, **size)
+    (settings,) = trained
+    assert settings["decay_period"] == point["decay_period"] / 100
+    assert (settings["num_steps"], settings["seed"]) == (400, 1)
+
+
+def test_no_point_is_ended_before_a_quarter_of_its_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(
+        module, "AsyncHyperBandScheduler", lambda **settings: asked.update(settings)
+    )
+
+    class Tuner:
+        def __init__(self, *_: Any, **__: Any) -> None:
+            """Nothing."""
+
+        def fit(self) -> Any:
+            return SimpleNamespace(errors=[])
+
+    monkeypatch.setattr("ray.tune.Tuner", Tuner)
+    writer = Writer(search_file(tmp_path / "search.jsonl"), FACTS)
+    module._tune(told_twice(fail), [], writer, num_steps=800, seconds=1)
+    assert (asked["grace_period"], asked["max_t"], asked["reduction_factor"]) == (200, 800, 2)
 
 
 def test_a_point_that_is_drawn_twice_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

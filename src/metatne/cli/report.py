@@ -70,7 +70,8 @@ def report(
     found = {name: told_apart(rows, graphs) for name, rows in found.items()}
     further = told_apart(further, graphs)
     for name in (name for name, those in graphs.items() if len(those) > 1):
-        say(f"there are {len(graphs[name])} graphs called {name}: each has tables of its own")
+        others = ", ".join(f"{name} ({graph})" for graph in graphs[name][1:])
+        say(f"there are {len(graphs[name])} graphs called {name}: the later ones are {others}")
     once = write_single_runs(results, plots, out.parent)
     if not any(found.values()) and not further and not once:
         raise InputError(

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import ray
 
-from metatne.cluster.session import plain_errors
+from metatne.cluster.session import last_error, plain_errors
+from metatne.errors import RunError
 from metatne.evaluation.runner import (
     MAX_RESTARTS,
     Engine,
@@ -21,7 +22,8 @@ def ray_engine() -> Engine:
     """Trials by workers of the current Ray session, a CPU each.
 
     A worker that dies is replaced, and its trial is run again; one that ends its worker every time
-    is given up, and the others go on. Data sets and graphs must be seen by every machine under the
+    is given up, and the others go on (how often one that takes too much memory is run again, Ray
+    decides). Data sets and graphs must be seen by every machine under the
     same path.
     """
 
@@ -43,6 +45,8 @@ def ray_engine() -> Engine:
 def _outcome(ended: ray.ObjectRef[Outcome]) -> Outcome:
     try:
         outcome: Outcome = ray.get(ended)
-    except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError):
+    except ray.exceptions.WorkerCrashedError:
         return died_too_often()
+    except (ray.exceptions.OutOfMemoryError, ray.exceptions.NodeDiedError) as error:
+        return RunError(f"its worker was lost, not for the first time: {last_error(str(error))}")
     return outcome

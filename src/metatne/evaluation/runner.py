@@ -181,6 +181,8 @@ def _in_processes(trials: Sequence[Trial], jobs: int) -> Iterator[tuple[int, Out
     workers = min(jobs, len(families))
     running: dict[Future[Outcome], tuple[int, ProcessPoolExecutor, Places]] = {}
     deaths: Counter[int] = Counter()
+    has_ended = False
+    """Whether any trial has."""
 
     def start() -> ProcessPoolExecutor:
         """A pool of one, so that it is known whose trial ends a worker."""
@@ -200,6 +202,7 @@ def _in_processes(trials: Sequence[Trial], jobs: int) -> Iterator[tuple[int, Out
         try:
             future = pool.submit(run_one, trials[place])
         except BrokenProcessPool:  # it died with its last trial done
+            pool.shutdown()
             pool = start()
             future = pool.submit(run_one, trials[place])
         running[future] = place, pool, family
@@ -215,12 +218,16 @@ def _in_processes(trials: Sequence[Trial], jobs: int) -> Iterator[tuple[int, Out
                         result = future.result()
                     except BrokenProcessPool:
                         deaths[place] += 1
+                        pool.shutdown()
                         pool = start()
                         if deaths[place] <= MAX_RESTARTS:
                             family.appendleft(place)
                             give(pool, family)
                             continue
+                        if not has_ended:  # no worker lives here, whatever it is given
+                            raise died_too_often() from None
                         result = died_too_often()
+                    has_ended = True
                     give(pool, family)
                     yield place, result
         except BaseException:
@@ -234,7 +241,7 @@ def died_too_often() -> RunError:
     """What is said of a trial that is given up."""
     return RunError(
         f"its worker process died {1 + MAX_RESTARTS} times (out of memory?); "
-        "run the same command again, with fewer jobs"
+        "run the same command again, with fewer trials at a time"
     )
 
 

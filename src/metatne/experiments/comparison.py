@@ -100,17 +100,18 @@ def _against(group: Group, rivals: Iterable[Group], metric: str) -> Iterator[str
 
 
 Gain = tuple[float, str]
-"""In %, and over whom."""
+"""In %, and over whom, with the number of trials."""
 
 
 def improvements(groups: Sequence[Group]) -> Iterator[tuple[str, dict[str, Gain]]]:
     """What each of ourselves gains over the best baseline of the paper, in % of it, by metric.
 
-    Each baseline counts by the trials that both have, and the best is the one gained least on.
+    Each baseline counts by the trials that both have, and the best is the one gained least on: of
+    those with trials enough to test, where there are any.
     """
     baselines = [
-        (check_method(method).title, trials)
-        for method, _, trials in groups
+        (title, trials)
+        for method, title, trials in groups
         if method in METHODS and METHODS[method].is_in_paper and method not in OURSELVES
     ]
     for method, name, ours in groups:
@@ -125,9 +126,11 @@ def improvements(groups: Sequence[Group]) -> Iterator[tuple[str, dict[str, Gain]
                 theirs = sum(row[metric] for row in shared)
                 if theirs:
                     total = sum(by_trial[row["trial"]][metric] for row in shared)
-                    found.append((100 * (total / theirs - 1), title))
+                    over = f"{title} ({len(shared)})"
+                    found.append((100 * (total / theirs - 1), over, len(shared)))
             if found:
-                gains[metric] = min(found)
+                many = [each for each in found if each[2] >= FEWEST_TO_TEST]
+                gains[metric] = min(many or found)[:2]
         if gains:
             yield name, gains
 

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from metatne.evaluation.protocol import PAPER
 from metatne.experiments.series import Row, series_name
@@ -33,7 +34,7 @@ def draw_plots(rows_by_study: dict[str, list[Row]], folder: Path, beside: Path) 
         for dataset in sorted({row["dataset"] for row in rows}):
             path = folder / f"{study}-{dataset}.svg"
             _draw([row for row in rows if row["dataset"] == dataset], *axes, path)
-            place = os.path.relpath(path, beside)
+            place = quote(os.path.relpath(path, beside))
             pictures.append(f"![{study}, {dataset}]({place})\n")
     return "\n## Figures\n\n" + "\n".join(pictures) if pictures else ""
 

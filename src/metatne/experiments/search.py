@@ -19,6 +19,7 @@ from metatne.estimator import MetaTNE
 from metatne.evaluation.protocol import TrialSettings, draws_label_zero, hide_labels, trial_split
 from metatne.evaluation.results import ResultsFile
 from metatne.experiments.search_space import (
+    VERSION,
     Point,
     Row,
     best_first,
@@ -31,9 +32,12 @@ from metatne.graph.datasets import open_graph
 from metatne.graph.source import GraphSource
 from metatne.training.trainer import Validation
 
-GRACE, KEPT = 4, 2
-"""HyperBand ends the worse half of the trainings after a quarter of the steps, and after a half:
-sooner, few meta steps have been taken, and points differ by their structural rates alone."""
+FIRST_CUT = 4
+"""What part of the steps, a quarter, every training takes: sooner, few of them are meta steps, and
+points differ by their structural rates alone."""
+
+REDUCTION = 2
+"""Then HyperBand goes on with one training of so many, and again at twice the steps."""
 
 
 class _Reporter:
@@ -121,6 +125,7 @@ def search(
         "num_steps": num_steps,
         "validation_tasks": validation_tasks,
         "config_hash": config_hash(graph),
+        "version": VERSION,
     }
     points = points_to_try(graph.name, num_samples, seed=trial)
 
@@ -164,8 +169,8 @@ def _tune(
                 scheduler=AsyncHyperBandScheduler(
                     time_attr="clock",
                     max_t=num_steps,
-                    grace_period=max(1, num_steps // GRACE),
-                    reduction_factor=KEPT,
+                    grace_period=max(1, num_steps // FIRST_CUT),
+                    reduction_factor=REDUCTION,
                 ),
             ),
             run_config=tune.RunConfig(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from metatne.config import Config
@@ -29,23 +29,23 @@ def is_of_earlier_version(row: Row) -> bool:
     return bool(row.get("version", 1) != shipped_version(row["method"], params))
 
 
-def told_apart(rows: Iterable[Row], graphs: dict[str, set[str]]) -> list[Row]:
-    """Rows in which graphs of one name have names of their own.
+def told_apart(rows: Iterable[Row], graphs: Mapping[str, Sequence[str]]) -> list[Row]:
+    """Rows in which graphs of one name have names of their own, but for the first.
 
-    `graphs` has those of each name that any row is of; rows of before do not say which.
+    `graphs` has those of each name, in order; rows of before, which do not say, are of the first.
     """
     return [
         row | {"dataset": f"{row['dataset']} ({row['graph']})"}
-        if len(graphs.get(row["dataset"], ())) > 1 and "graph" in row
+        if row.get("graph") in graphs.get(row["dataset"], ())[1:]
         else row
         for row in rows
     ]
 
 
-def graphs_by_name(rows: Iterable[Row]) -> dict[str, set[str]]:
-    """Which graphs there are of every name."""
-    graphs: dict[str, set[str]] = {}
+def graphs_by_name(rows: Iterable[Row]) -> dict[str, list[str]]:
+    """Which graphs there are of every name, in the order of the rows."""
+    graphs: dict[str, dict[str, None]] = {}
     for row in rows:
         if "graph" in row:
-            graphs.setdefault(row["dataset"], set()).add(row["graph"])
-    return graphs
+            graphs.setdefault(row["dataset"], {})[row["graph"]] = None
+    return {name: list(those) for name, those in graphs.items()}

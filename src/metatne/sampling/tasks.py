@@ -291,6 +291,6 @@ def too_few_holders(
         f"no label can be used: a task takes {shape.positives} + {shape.query_positives} holders "
         f"(support + query){sides}, so a label needs at least {shape.num_positives + 1} holders "
         f"and {shape.num_negatives} nodes known to lack it; the most held of {len(held)} labels: "
-        f"{best}. Ask for fewer positives or negatives (`train --set positives=5`, `evaluate "
-        "--positives 5`, in Python positives=5), or give more labelled nodes"
+        f"{best}. Ask for fewer positives or negatives (--positives and "
+        "--negatives, or --set positives=…), or give more labelled nodes"
     )

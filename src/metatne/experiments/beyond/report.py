@@ -6,6 +6,7 @@ import os
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from metatne.evidence.head import VERSION
 from metatne.experiments.beyond.catalogue import STUDIES, BeyondStudy, Row
@@ -50,7 +51,9 @@ def write_beyond(rows: Sequence[Row], plots: Path, beside: Path) -> str:
                 path = plots / f"beyond-{name}-{dataset}.svg"
                 curves = _curves(values, study.metric)
                 draw_curves(curves, study.along, MEASURES[study.metric], path)
-                parts.append(f"![{study.title}, {dataset}]({os.path.relpath(path, beside)})\n")
+                parts.append(
+                    f"![{study.title}, {dataset}]({quote(os.path.relpath(path, beside))})\n"
+                )
     return "\n" + "\n".join(parts) if parts else ""
 
 
