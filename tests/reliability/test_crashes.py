@@ -195,6 +195,20 @@ def test_a_trial_that_always_ends_its_worker_is_given_up(
     assert len(deaths) == 1 + MAX_RESTARTS
 
 
+def test_where_no_worker_lives_the_command_says_so_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = tmp_path / "graph"
+    victims.small_graph().save(graph)
+    monkeypatch.setattr("multiprocessing.get_context", lambda method: forking())
+    monkeypatch.setattr("metatne.evaluation.runner.run_one", victims.die_in_any_trial)
+    results = ResultsFile(tmp_path / "results.jsonl")
+    with pytest.raises(RunError, match="its worker process died 3 times"):
+        evaluate(str(graph), victims.TRIAL, range(1, 30), results=results, jobs=2)
+    deaths = (graph.parent / "deaths").read_text().splitlines()
+    assert len(deaths) <= 2 * (1 + MAX_RESTARTS)
+
+
 def by_trial(results: ResultsFile) -> dict[int, dict[str, Any]]:
     varying = ("seconds", "memory_gb")
     return {

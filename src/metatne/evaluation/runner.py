@@ -181,6 +181,7 @@ def _in_processes(trials: Sequence[Trial], jobs: int) -> Iterator[tuple[int, Out
     workers = min(jobs, len(families))
     running: dict[Future[Outcome], tuple[int, ProcessPoolExecutor, Places]] = {}
     deaths: Counter[int] = Counter()
+    started: set[int] = set()
     has_ended = False
     """Whether any trial has."""
 
@@ -199,6 +200,7 @@ def _in_processes(trials: Sequence[Trial], jobs: int) -> Iterator[tuple[int, Out
         if not family:
             return
         place = family.popleft()
+        started.add(place)
         try:
             future = pool.submit(run_one, trials[place])
         except BrokenProcessPool:  # it died with its last trial done
@@ -224,7 +226,8 @@ def _in_processes(trials: Sequence[Trial], jobs: int) -> Iterator[tuple[int, Out
                             family.appendleft(place)
                             give(pool, family)
                             continue
-                        if not has_ended:  # no worker lives here, whatever it is given
+                        # No worker lives, whatever it is given: the others would fare no better.
+                        if not has_ended and started <= deaths.keys():
                             raise died_too_often() from None
                         result = died_too_often()
                     has_ended = True
