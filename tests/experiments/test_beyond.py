@@ -150,7 +150,8 @@ def test_a_label_is_measured_by_what_the_model_says_at_the_true_prior() -> None:
     halves = calibration_study.Halves(np.arange(4), np.arange(4, 9), np.arange(9, 49), truth)
     moves = np.tile((-1.0, 1.0), calibration_study.DRAWS // 2)
     shifts = iter(moves)
-    found = calibration_study._measured(Model(), halves, 2, 3, np.random.default_rng(0))  # type: ignore[arg-type]
+    model: Any = Model()
+    found = calibration_study._measured(model, halves, 2, 3, np.random.default_rng(0))
     log_odds = np.tile(logit(0.25) + moves[:, None], 40)
     errors = np.full_like(log_odds, 0.75)
     assert found == calibration_study.held_against(truth, log_odds, errors, share_drawn=0.5)

@@ -152,11 +152,16 @@ def test_evaluation_by_several_workers(kills: int, tmp_path: Path) -> None:
     keep("evaluation with two workers", kills, trials=len(lines))
 
 
-def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many do: no trial is lost or doubled, and those of other workers go on."""
-    graph = tmp_path / "graph"
-    victims.small_graph().save(graph)
+@pytest.fixture
+def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small one, whose trials are run by workers that start soon."""
+    victims.small_graph().save(tmp_path / "graph")
     monkeypatch.setattr("multiprocessing.get_context", lambda method: forking())
+    return tmp_path / "graph"
+
+
+def test_a_worker_that_dies_is_replaced(graph: Path, tmp_path: Path) -> None:
+    """However many do: no trial is lost or doubled, and those of other workers go on."""
     results = ResultsFile(tmp_path / "results.jsonl")
     killed: set[int | None] = set()
 
@@ -181,11 +186,8 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_trial_that_always_ends_its_worker_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    graph = tmp_path / "graph"
-    victims.small_graph().save(graph)
-    monkeypatch.setattr("multiprocessing.get_context", lambda method: forking())
     monkeypatch.setattr("metatne.evaluation.runner.run_one", victims.die_in_trial_3)
     results = ResultsFile(tmp_path / "results.jsonl")
     with pytest.raises(RunError, match=r"1 of 9 .* Trial 3 of degree: its worker .* died 3 times"):
@@ -196,11 +198,8 @@ def test_a_trial_that_always_ends_its_worker_is_given_up(
 
 
 def test_where_no_worker_lives_the_command_says_so_soon(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    graph = tmp_path / "graph"
-    victims.small_graph().save(graph)
-    monkeypatch.setattr("multiprocessing.get_context", lambda method: forking())
     monkeypatch.setattr("metatne.evaluation.runner.run_one", victims.die_in_any_trial)
     results = ResultsFile(tmp_path / "results.jsonl")
     with pytest.raises(RunError, match="its worker process died 3 times"):
