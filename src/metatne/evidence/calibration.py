@@ -5,6 +5,7 @@ of this score is among holders than among the others. What is added for the prio
 the log-odds of the share of nodes that hold the label. Scores grow with the number of supports, so
 slope and intercept depend on it: along a line in its logarithm, and from there as much higher or
 lower as tasks of about so many supports need for their probabilities to add up to the holders.
+The line is of few supports; with many, for which few labels have holders enough, it goes on level.
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ class Calibration:
     slopes: tuple[float, float, float]
     intercepts: tuple[float, float, float]
     shapes: tuple[tuple[int, int], ...]
+    num_few: int
+    """Of these, those of few supports, which come first and which the line is of."""
+
     lifts: Float64[np.ndarray, " shape"]
     """What tasks of these shapes need besides: log evidence above the line."""
 
@@ -71,15 +75,13 @@ class Calibration:
 
     def _lift(self, positives: int, negatives: int) -> float:
         """The mean of what the shapes need, the nearer ones counting more."""
-        here = self._sizes(positives, negatives)[1:]
+        here = _sizes(*_within(self.shapes, positives, negatives))[1:]
         gaps = np.array([_sizes(*shape)[1:] for shape in self.shapes]) - here
         return float(softmax(-np.square(gaps / NEAR).sum(axis=1) / 2) @ self.lifts)
 
     def _sizes(self, positives: int, negatives: int) -> tuple[float, float, float]:
-        """Those of the nearest numbers of supports that scores were read at."""
-        low, high = np.min(self.shapes, axis=0), np.max(self.shapes, axis=0)
-        inside = np.clip((positives, negatives), low, high)
-        return _sizes(int(inside[0]), int(inside[1]))
+        """Those of the nearest numbers of supports that the line is of."""
+        return _sizes(*_within(self.shapes[: self.num_few], positives, negatives))
 
     def threshold(self, positives: int, negatives: int, prior: float) -> float:
         """The log evidence from which on a node is taken to hold the label: about the best F1.
@@ -108,14 +110,14 @@ def best_threshold(
     return max(best.score, float(logit(max(best.f1, 1e-6) / 2) - logit(prior)))
 
 
-def calibrate(groups: Sequence[Scored], prior: float) -> Calibration:
-    """Fit slopes and intercepts on all groups; both signs count alike in each.
+def calibrate(few: Sequence[Scored], prior: float, many: Sequence[Scored] = ()) -> Calibration:
+    """Fit slopes and intercepts on the groups of few supports; both signs count alike in each.
 
-    Then lift each group to where its probabilities add up at this prior; shapes near each other
-    share their lifts.
+    Then lift each group, those of many supports too, to where its probabilities add up at this
+    prior; shapes near each other share their lifts.
     """
     rows, truth, weights = [], [], []
-    for group in groups:
+    for group in few:
         sizes = np.asarray(_sizes(group.positives, group.negatives))
         scores = group.scores.reshape(-1, 1)
         rows.append(np.concatenate((scores * sizes, np.broadcast_to(sizes, (len(scores), 3))), 1))
@@ -125,9 +127,11 @@ def calibrate(groups: Sequence[Scored], prior: float) -> Calibration:
         weights.append(np.where(holds, 0.5 / share, 0.5 / (1 - share)) / len(holds))
     found = _logistic(np.concatenate(rows), np.concatenate(truth), np.concatenate(weights))
     slopes, intercepts = tuple(found[:3].tolist()), tuple(found[3:].tolist())
+    groups = [*few, *many]
     nothing = np.zeros((len(groups), 0))
     shapes = tuple((group.positives, group.negatives) for group in groups)
-    line = Calibration(slopes, intercepts, shapes, np.zeros(len(groups)), nothing, nothing)
+    level = np.zeros(len(groups))
+    line = Calibration(slopes, intercepts, shapes, len(few), level, nothing, nothing)
     plain = replace(line, lifts=np.array([_lift_of(line, group, prior) for group in groups]))
     levels = (np.arange(NUM_THRESHOLDS) + 0.5) / NUM_THRESHOLDS
     of_holders, of_others = [], []
@@ -153,6 +157,12 @@ def _lift_of(line: Calibration, group: Scored, prior: float) -> float:
     if surplus(MOST_LIFTED) < 0:
         return MOST_LIFTED
     return float(brentq(surplus, -MOST_LIFTED, MOST_LIFTED))
+
+
+def _within(shapes: Sequence[tuple[int, int]], positives: int, negatives: int) -> tuple[int, int]:
+    """The nearest numbers that lie among those of the shapes."""
+    inside = np.clip((positives, negatives), np.min(shapes, axis=0), np.max(shapes, axis=0))
+    return int(inside[0]), int(inside[1])
 
 
 def _sizes(positives: int, negatives: int) -> tuple[float, float, float]:

@@ -39,6 +39,12 @@ SHAPES = (
 )
 """Supports of the tasks on which scores are read as evidence, besides those of the settings."""
 
+MANY_SUPPORTS = ((150, 300),)
+"""The same for users who have gathered many; only labels that many nodes hold have such tasks."""
+
+MANY_TASKS = 12
+"""Of those: a task takes as long as its supports are many, squared."""
+
 CALIBRATION_TASKS = 60
 CALIBRATION_QUERIES = 10
 
@@ -168,28 +174,46 @@ class _Learning(NamedTuple):
         self, encoding: Encoding, head: EvidenceHead, groups: list[list[Source]]
     ) -> Expert:
         """The head with its scores read as evidence, on tasks of many shapes."""
+        own = (self.config.positives, self.config.negatives)
+        few, many = (
+            [
+                scored
+                for shape in shapes
+                if (scored := self._scored(encoding, head, groups, shape)) is not None
+            ]
+            for shapes in (
+                dict.fromkeys((own, *SHAPES)),
+                [shape for shape in MANY_SUPPORTS if shape != own],
+            )
+        )
+        return Expert(encoding, head, calibrate(few, self.typical_share, many))
+
+    def _scored(
+        self,
+        encoding: Encoding,
+        head: EvidenceHead,
+        groups: list[list[Source]],
+        shape: tuple[int, int],
+    ) -> Scored | None:
+        """Tasks of this shape as the head scores them; None where no label has any."""
         config = self.config
-        own = (config.positives, config.negatives)
-        scored = []
-        for shape in dict.fromkeys((own, *SHAPES)):
-            is_own = shape == own
-            queries = own if is_own else (CALIBRATION_QUERIES, CALIBRATION_QUERIES)
-            asked = TaskShape(*shape, *queries)
-            scores, truth = [], []
-            for group in groups:
-                sources = [source for source in group if source.has_tasks(asked)]
-                usual = config.validation_tasks if is_own else CALIBRATION_TASKS
-                count = _afforded(usual, group[0])
-                for turn, source in enumerate(sources):
-                    purpose = f"calibrate {shape} {turn}"
-                    some = -(-count // len(sources))
-                    tasks = source.draw(asked, some, config.seed, purpose)
-                    masked = source.masked(tasks)
-                    scores.append(raw_scores(encoding, head, source.description, tasks, masked))
-                    truth.append(tasks.is_positive)
-            if scores:
-                scored.append(Scored(*shape, np.concatenate(scores), np.concatenate(truth)))
-        return Expert(encoding, head, calibrate(scored, self.typical_share))
+        is_own = shape == (config.positives, config.negatives)
+        queries = shape if is_own else (CALIBRATION_QUERIES, CALIBRATION_QUERIES)
+        asked = TaskShape(*shape, *queries)
+        scores, truth = [], []
+        for group in groups:
+            sources = [source for source in group if source.has_tasks(asked)]
+            of_shape = MANY_TASKS if shape in MANY_SUPPORTS else CALIBRATION_TASKS
+            usual = config.validation_tasks if is_own else of_shape
+            count = _afforded(usual, group[0])
+            for turn, source in enumerate(sources):
+                purpose = f"calibrate {shape} {turn}"
+                some = -(-count // len(sources))
+                tasks = source.draw(asked, some, config.seed, purpose)
+                masked = source.masked(tasks)
+                scores.append(raw_scores(encoding, head, source.description, tasks, masked))
+                truth.append(tasks.is_positive)
+        return Scored(*shape, np.concatenate(scores), np.concatenate(truth)) if scores else None
 
 
 def typical_share(graph: Graph, split: LabelSplit) -> float:

@@ -156,6 +156,7 @@ def _of_expert(expert: Expert) -> Tensors:
     tensors["slopes"] = torch.tensor(calibration.slopes, dtype=torch.float64)
     tensors["intercepts"] = torch.tensor(calibration.intercepts, dtype=torch.float64)
     tensors["shapes"] = torch.tensor(calibration.shapes, dtype=torch.int64)
+    tensors["num_few"] = torch.tensor(calibration.num_few)
     tensors["lifts"] = torch.from_numpy(calibration.lifts)
     tensors["of_holders"] = torch.from_numpy(calibration.of_holders)
     tensors["of_others"] = torch.from_numpy(calibration.of_others)
@@ -188,6 +189,9 @@ def _to_expert(tensors: Tensors) -> Expert:
     first, second, third = tensors["slopes"].tolist()
     fourth, fifth, sixth = tensors["intercepts"].tolist()
     shapes = tuple((int(p), int(n)) for p, n in tensors["shapes"].tolist())
+    num_few = int(tensors.get("num_few", torch.tensor(len(shapes))))  # all, before there were many
+    if not 1 <= num_few <= len(shapes):
+        raise ValueError(f"num_few: expected 1 to {len(shapes)}, found {num_few}")
     lifts = _numpy(tensors["lifts"])
     if lifts.shape != (len(shapes),):
         raise ValueError(f"lifts: expected {len(shapes)} numbers, found {lifts.shape}")
@@ -195,6 +199,7 @@ def _to_expert(tensors: Tensors) -> Expert:
         slopes=(first, second, third),
         intercepts=(fourth, fifth, sixth),
         shapes=shapes,
+        num_few=num_few,
         lifts=lifts,
         of_holders=_numpy(tensors["of_holders"]),
         of_others=_numpy(tensors["of_others"]),

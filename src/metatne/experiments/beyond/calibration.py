@@ -17,7 +17,7 @@ from metatne.graph.store import Graph
 from metatne.prediction.ranking import CONFIDENCE
 from metatne.seeding import numpy_generator
 
-SHAPES = ((3, 6), (5, 10), (10, 20), (10, 40), (10, 5), (30, 60))
+SHAPES = ((3, 6), (5, 10), (10, 20), (10, 40), (10, 5), (30, 60), (120, 240))
 DRAWS = 20
 """Of examples for each label: what they come to on average is what an interval should hold."""
 

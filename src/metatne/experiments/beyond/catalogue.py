@@ -65,7 +65,7 @@ STUDIES = {
         shots,
         "From few examples to many",
         "positive examples, with twice as many negatives",
-        version=2,  # Planetoid had one seed for all trials
+        version=3,  # 1: Planetoid had one seed for all trials; 2: nothing calibrated beyond 50
     ),
     "growth": BeyondStudy(growth, "Nodes that come after training", "share of new nodes"),
     "labelling": BeyondStudy(
@@ -79,6 +79,7 @@ STUDIES = {
         calibration,
         "What probabilities and intervals are worth",
         metric=None,
+        version=2,  # 30/60 were the most examples
         note="A line for each number of examples, positives/negatives: means over test labels that "
         f"have nodes enough (*labels*, of one trial) and {DRAWS} draws of examples for each, with "
         "the true prior. *Probabilities to holders*: what the probabilities of the nodes asked "
