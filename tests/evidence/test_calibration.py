@@ -42,6 +42,28 @@ def test_probabilities_add_up_whatever_the_number_of_supports() -> None:
         assert mean == pytest.approx(prior, rel=0.2)
 
 
+def test_many_supports_are_lifted_and_leave_few_as_they_are() -> None:
+    """Where the line, which is of few, would make far too much of their scores."""
+    prior, few = 0.05, _of_no_plane()
+    generator = np.random.default_rng(8)
+    truth = generator.random((400, 20)) < 0.5
+    scores = np.where(truth, 1.0, -1.0) + 2.0 + generator.normal(size=truth.shape)
+    alone, both = calibrate(few, prior), calibrate(few, prior, [Scored(150, 300, scores, truth)])
+    for group in few:
+        shape = group.positives, group.negatives
+        expected = alone.evidence(group.scores, *shape)
+        np.testing.assert_allclose(both.evidence(group.scores, *shape), expected, atol=1e-9)
+        assert both.threshold(*shape, prior) == pytest.approx(alone.threshold(*shape, prior))
+    assert both.slope(150, 300) == both.slope(10, 20) == alone.slope(150, 300)
+    sums = []
+    for calibration in (alone, both):
+        chances = expit(calibration.evidence(scores, 150, 300) + logit(prior))
+        sums.append(prior * chances[truth].mean() + (1 - prior) * chances[~truth].mean())
+    assert sums[0] > 2 * prior
+    assert sums[1] == pytest.approx(prior, rel=1e-3)
+    assert both.threshold(120, 240, prior) != both.threshold(10, 20, prior)
+
+
 def test_a_lift_has_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("metatne.evidence.calibration.MOST_LIFTED", 0.1)
     lifts = calibrate(_of_no_plane(), 0.05).lifts

@@ -202,6 +202,18 @@ def _same_scores(one: EvidenceModel, other: EvidenceModel) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
+def test_models_of_before_many_supports_load(model: EvidenceModel) -> None:
+    """All their shapes were of few; no number of these is refused but one that there is not."""
+    tensors = to_tensors(model)
+    shapes = len(tensors["annotated.shapes"])
+    before = {name: t for name, t in tensors.items() if not name.endswith(".num_few")}
+    assert from_tensors(before, model.label_names).annotated.calibration.num_few == shapes
+    for wrong in (0, shapes + 1):
+        changed = tensors | {"annotated.num_few": torch.tensor(wrong)}
+        with pytest.raises(ValueError, match=f"num_few: expected 1 to {shapes}, found {wrong}"):
+            from_tensors(changed, model.label_names)
+
+
 @pytest.mark.parametrize("part", ["mixing", "by_trait", "by_column"])
 def test_a_head_of_another_size_is_refused(model: EvidenceModel, part: str) -> None:
     tensors = to_tensors(model)
