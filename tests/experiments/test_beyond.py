@@ -11,6 +11,7 @@ import pytest
 from scipy.special import logit
 
 from metatne.evidence.head import VERSION
+from metatne.evidence.model import EvidenceModel
 from metatne.experiments.beyond import calibration as calibration_study
 from metatne.experiments.beyond import labelling as labelling_study
 from metatne.experiments.beyond import shots as shots_study
@@ -128,34 +129,31 @@ def test_examples_are_not_among_the_nodes_asked_about(directory: Path) -> None:
     assert halves._replace(truth=np.arange(len(few)) < 20).suit(1, 1)
 
 
-def test_a_label_is_measured_by_what_the_model_says_at_the_true_prior() -> None:
+def test_a_label_is_measured_by_what_the_model_says_at_the_true_prior(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Evidence of 0 is the prior; errors are handed on; each time half of the holders is drawn."""
 
-    class Model:
-        def score_nodes(
-            self,
-            positives: np.ndarray[Any, Any],
-            negatives: list[np.ndarray[Any, Any]],
-            candidates: np.ndarray[Any, Any],
-            *,
-            prior: float,
-        ) -> Any:
-            assert len(set(positives.tolist())) == 2
-            assert [len(each) for each in negatives] == [3]
-            assert prior == 0.25
-            nothing = np.zeros((1, len(candidates)))
-            return SimpleNamespace(evidence=nothing + next(shifts), error=nothing + 0.75)
+    def score_nodes(
+        self: EvidenceModel, positives: Any, negatives: Any, candidates: Any, *, prior: float
+    ) -> Any:
+        assert len(set(positives.tolist())) == 2
+        assert [len(each) for each in negatives] == [3]
+        assert prior == 0.25
+        nothing = np.zeros((1, len(candidates)))
+        return SimpleNamespace(evidence=nothing + next(shifts), error=nothing + 0.74)
 
+    monkeypatch.setattr(EvidenceModel, "score_nodes", score_nodes)
     truth = np.arange(40) % 4 == 0
     halves = calibration_study.Halves(np.arange(4), np.arange(4, 9), np.arange(9, 49), truth)
     moves = np.tile((-1.0, 1.0), calibration_study.DRAWS // 2)
     shifts = iter(moves)
-    model: Any = Model()
+    model = object.__new__(EvidenceModel)
     found = calibration_study._measured(model, halves, 2, 3, np.random.default_rng(0))
     log_odds = np.tile(logit(0.25) + moves[:, None], 40)
-    errors = np.full_like(log_odds, 0.75)
+    errors = np.full_like(log_odds, 0.74)
     assert found == calibration_study.held_against(truth, log_odds, errors, share_drawn=0.5)
-    assert found["covered"] == 0  # 1 apart, which stands for 1.45; 1.47 would be covered
+    assert found["covered"] == 0  # 1 apart, which stands for 1.451; intervals hold 1.450
     assert calibration_study.held_against(truth, log_odds, errors, share_drawn=0.4)["covered"] == 1
 
 
