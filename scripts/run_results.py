@@ -30,7 +30,7 @@ REPRODUCE = (
     ("overall", BOTH, CHEAP, "1-50", ""),
     ("overall", BOTH, CHEAP, "1-50", "--shots 10/20 --protocol unlabelled-queries"),
     ("overall", BOTH, DEAR, "1-10", ""),
-    ("overall", BOTH, "metatne-paper", "1-10", ""),
+    ("overall", BOTH, "metatne-paper", "1-50", ""),
     ("overall", BOTH, "metatne-paper", "1-10", "--shots 10/20 --protocol unlabelled-queries"),
     ("overall", BOTH, "metatne", "1-50", "--preset brief"),
     ("overall", BOTH, DEAR, "1-10", "--shots 10/20 --protocol unlabelled-queries"),
@@ -49,8 +49,21 @@ REPRODUCE = (
     ("queries", "ppi", "planetoid,metatne", "1-5", ""),
     ("overall", "debian", f"{CHEAP},{DEAR}", "1-6", "--shots 10/20"),
     ("overall", "debian", f"{CHEAP},{DEAR}", "1-6", "--shots 10/20 --protocol unlabelled-queries"),
+    (
+        "overall",
+        BOTH,
+        f"metatne,{CHEAP}",
+        "1-50",
+        "--shots 10/40 --protocol unlabelled-queries",
+    ),
+    (
+        "overall",
+        BOTH,
+        f"metatne-paper,{DEAR}",
+        "1-10",
+        "--shots 10/40 --protocol unlabelled-queries",
+    ),
     ("ablation", BOTH, VARIANTS, "1-10", "--shots 10/40"),
-    ("overall", BOTH, "metatne-paper", "1-50", ""),
 )
 
 # Study, data set, trials.
