@@ -6,15 +6,17 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from metatne.config import make_config
+from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
 from metatne.seeding import torch_seed
 from metatne.training.trainer import Trainer
-from metatne.variants import FreezingTrainer, OneSetNetwork
+from metatne.variants import FACTORS, FreezingTrainer, OneSetNetwork, SumOfLosses, weighing_by
 from networks import assert_agree, noise_of, outcome, random_task, randomise, small_config
 from reference import reference_one_set_logits
 from training.trainers import SPLIT
@@ -77,3 +79,27 @@ def test_v4_knows_the_graph_and_not_its_labels(
     assert torch.equal(*other_labels)
     assert torch.equal(other_labels[0], embeddings(FreezingTrainer, planted, 4))
     assert not torch.equal(*(embeddings(Trainer, graph, 0) for graph in (planted, renamed)))
+
+
+def test_v3_takes_the_factor_that_a_fifth_of_the_steps_likes_best(
+    planted: Graph, small_settings: dict[str, Any]
+) -> None:
+    """And is then what a full training with that factor is."""
+    settings = small_settings | {"num_steps": 30, "validate_every": 5}
+
+    def trained(factor: float, num_steps: int) -> MetaTNE:
+        model: MetaTNE = weighing_by(factor)(**settings | {"num_steps": num_steps})
+        return model.fit(planted, split=SPLIT)
+
+    scores = {}
+    for factor in FACTORS:
+        history = trained(factor, num_steps=6).history_
+        scores[factor] = (history["auc"] + history["f1"]).max()
+    assert len(set(scores.values())) > 1
+    chosen = SumOfLosses(**settings).fit(planted, split=SPLIT)
+    assert chosen.factor_ == max(scores, key=lambda factor: scores[factor])
+    whole = trained(chosen.factor_, num_steps=30)
+    assert np.array_equal(chosen.embeddings_, whole.embeddings_)
+    assert list(chosen.history_["step"]) == list(whole.history_["step"])
+    other = trained(next(factor for factor in FACTORS if factor != chosen.factor_), num_steps=30)
+    assert not np.array_equal(chosen.embeddings_, other.embeddings_)

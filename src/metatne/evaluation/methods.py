@@ -120,8 +120,16 @@ _VARIANTS_OF_METATNE = {
     "v4": "FrozenEmbeddings",
     "v5": "OneHotInput",
 }
+_VARIANT_VERSIONS = {"v3": 2}  # 1 trained in full with every factor
 VARIANTS = {
-    name: Entry(name.upper(), "metatne.variants", kind, has_presets=True, preset="short")
+    name: Entry(
+        name.upper(),
+        "metatne.variants",
+        kind,
+        has_presets=True,
+        preset="paper-small",
+        version=_VARIANT_VERSIONS.get(name, 1),
+    )
     for name, kind in _VARIANTS_OF_METATNE.items()
 }
 """MetaTNE with a part taken out, for the paper's ablation study."""
