@@ -157,13 +157,37 @@ def test_metatne_of_the_paper_is_held_against_the_other_methods_too() -> None:
 
 def test_other_protocols_and_query_sets_are_tables_of_their_own() -> None:
     rows = [*OURS, row("metatne", 1, 0.5, protocol="unlabelled-queries")]
-    page = write_report({"overall": rows, "queries": [row("metatne", 1, 0.6, query_negatives=50)]})
-    assert "### ppi, 10/20, protocol unlabelled-queries" in page
+    page = write_report({"overall": [*rows, row("metatne", 1, 0.6, query_negatives=50)]})
     assert "### ppi, 10/20, queries 10/50" in page
-    alone = page[
-        page.index("### ppi, 10/20, protocol unlabelled-queries") : page.index("## How the number")
+    title = "### ppi, 10/20, queries 10/20, protocol unlabelled-queries"
+    assert "0.6865" not in page[page.index(title) :]  # the paper has no such cell
+
+
+def test_the_points_of_a_figure_stand_in_one_table() -> None:
+    rows = [
+        row(method, trial, auc + trial / 100, negatives=n, query_negatives=n)
+        for method, auc in (("metatne", 0.7), ("planetoid", 0.6))
+        for trial in (1, 2)
+        for n in (10, 30)
     ]
-    assert "0.6865" not in alone  # the paper has no such cell
+    rows += [row("planetoid", 3, 0.1, query_negatives=50)]  # no trial of ours to hold it against
+    page = write_report({"negatives": rows, "overall": OURS})
+    page = page[page.index("`metatne reproduce negatives`") :]
+    assert page.count("###") == 1
+    assert "### ppi\n" in page
+    assert "less each other method" not in page
+    table = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| 10")]
+    assert [cells[0] for cells in table] == [
+        *["10/10, queries 10/10"] * 2,
+        "10/20, queries 10/50",
+        *["10/30, queries 10/30"] * 2,
+    ]
+    spread = statistics.stdev((0.61, 0.62))
+    assert table[0][1:4] == ["Planetoid", "2", f"0.6150 ± {spread:.4f}"]
+    assert table[0][-1] == "+0.1000"
+    assert table[1][1] == "MetaTNE (default)"
+    for alone in (table[1], table[2]):
+        assert not alone[-1].startswith("+")
 
 
 def test_variants_have_the_papers_f1() -> None:
