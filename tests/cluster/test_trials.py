@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,38 @@ def test_the_trial_of_a_worker_that_dies_is_run_again(
     assert [row["trial"] for row in found] == [1, 2, 3]
     expected = run_trials(trials, results=ResultsFile(tmp_path / "here"), engine=local_engine(1))
     assert [row["auc"] for row in found] == [row["auc"] for row in expected]
+
+
+@pytest.mark.usefixtures("ray_of_two")
+def test_a_worker_takes_the_trials_that_share_a_training(
+    planted: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cells of one trial of GCN differ in their shots; a death between them moves the rest."""
+    planted.save(tmp_path / "graph")
+    cells = [TrialSettings("gcn", "default", 4, shots, num_tasks=20) for shots in range(4, 10)]
+    trials = [Trial(str(tmp_path / "graph"), cell, number) for number in (1, 2) for cell in cells]
+    seen = tmp_path / "seen"
+
+    def noted(trial: Trial) -> Outcome:
+        with seen.open("a") as file:
+            file.write(f"{trial.number} {trial.settings.negatives} {os.getpid()}\n")
+        if (trial.number, trial.settings.negatives) == (1, 6) and not (tmp_path / "died").exists():
+            (tmp_path / "died").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return run_one(replace(trial, settings=replace(trial.settings, method="lp")))
+
+    monkeypatch.setattr("metatne.cluster.trials.run_one", noted)
+    found = run_trials(trials, results=ResultsFile(tmp_path / "lines"), engine=ray_engine())
+    assert len(found) == len(trials)
+    by_trial: dict[int, list[tuple[int, int]]] = {1: [], 2: []}
+    for line in seen.read_text().splitlines():
+        number, shots, worker = map(int, line.split())
+        by_trial[number].append((shots, worker))
+    assert [shots for shots, _ in by_trial[1]] == [4, 5, 6, 6, 7, 8, 9]  # what has ended is kept
+    assert [shots for shots, _ in by_trial[2]] == [4, 5, 6, 7, 8, 9]
+    first, again = ({worker for _, worker in part} for part in (by_trial[1][:3], by_trial[1][3:]))
+    assert len(first) == len(again) == len({worker for _, worker in by_trial[2]}) == 1
+    assert first != again
 
 
 @pytest.mark.usefixtures("ray_of_two")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import ray
 
@@ -12,41 +15,80 @@ from metatne.evaluation.runner import (
     MAX_RESTARTS,
     Engine,
     Outcome,
+    Places,
     Trial,
     died_too_often,
+    families_of,
     run_one,
 )
+
+_LOST = (
+    ray.exceptions.WorkerCrashedError,
+    ray.exceptions.OutOfMemoryError,
+    ray.exceptions.NodeDiedError,
+)
+"""What Ray raises where a worker is gone, and its trial with it."""
 
 
 def ray_engine() -> Engine:
     """Trials by workers of the current Ray session, a CPU each.
 
-    A worker that dies is replaced, and its trial is run again; one that ends its worker every time
-    is given up, and the others go on (how often one that takes too much memory is run again, Ray
-    decides). Data sets and graphs must be seen by every machine under the
-    same path.
+    A worker takes a family at a time, so that it can use again what it has fitted. One that dies
+    is replaced, and its trial is run again; one that ends its worker every time is given up, and
+    the others go on. Data sets and graphs must be seen by every machine under the same path.
     """
 
     def run(trials: Sequence[Trial]) -> Iterator[tuple[int, Outcome]]:
+        # Ray would run what has ended again too: which trial is run again is ours to say. And it
+        # takes for a generator only what is not wrapped, as tests that check types wrap functions.
         remote = ray.remote(
             num_cpus=1,
-            max_retries=MAX_RESTARTS,
+            max_retries=0,
+            num_returns="streaming",
             runtime_env={"env_vars": {"OMP_NUM_THREADS": "1"}},
-        )(run_one)
+        )(inspect.unwrap(_run_in_turn))
+        running: dict[Any, Places] = {}
+        deaths: Counter[int] = Counter()
+
+        def start(family: Places) -> None:
+            if family:
+                running[remote.remote(run_one, [trials[place] for place in family])] = family
+
         with plain_errors():
-            waiting = {remote.remote(trial): place for place, trial in enumerate(trials)}
-            while waiting:
-                (ended, *_), _ = ray.wait(list(waiting))
-                yield waiting.pop(ended), _outcome(ended)
+            for family in families_of(trials):
+                start(family)
+            while running:
+                (stream, *_), _ = ray.wait(list(running), fetch_local=False)
+                family = running[stream]
+                try:
+                    outcome: Outcome = ray.get(next(stream))
+                except StopIteration:
+                    del running[stream]
+                    continue
+                except _LOST as error:
+                    del running[stream]
+                    place = family[0]
+                    deaths[place] += 1
+                    if deaths[place] <= MAX_RESTARTS:
+                        start(family)
+                        continue
+                    outcome = _given_up(error)
+                    place = family.popleft()
+                    start(family)
+                else:
+                    place = family.popleft()
+                yield place, outcome
 
     return run
 
 
-def _outcome(ended: ray.ObjectRef[Outcome]) -> Outcome:
-    try:
-        outcome: Outcome = ray.get(ended)
-    except ray.exceptions.WorkerCrashedError:
+def _run_in_turn(run: Callable[[Trial], Outcome], trials: Sequence[Trial]) -> Iterator[Outcome]:
+    """On a worker: the outcomes of a family, each as it ends."""
+    for trial in trials:
+        yield run(trial)
+
+
+def _given_up(error: Exception) -> RunError:
+    if isinstance(error, ray.exceptions.WorkerCrashedError):
         return died_too_often()
-    except (ray.exceptions.OutOfMemoryError, ray.exceptions.NodeDiedError) as error:
-        return RunError(f"its worker was lost, not for the first time: {last_error(str(error))}")
-    return outcome
+    return RunError(f"its worker was lost, not for the first time: {last_error(str(error))}")

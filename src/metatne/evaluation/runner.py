@@ -166,7 +166,7 @@ Places = deque[int]
 """Of trials in the list of all."""
 
 
-def _families(trials: Sequence[Trial]) -> deque[Places]:
+def families_of(trials: Sequence[Trial]) -> deque[Places]:
     """Trials of a family together; else in the order given."""
     families: dict[str, Places] = {}
     for place, trial in enumerate(trials):
@@ -177,7 +177,7 @@ def _families(trials: Sequence[Trial]) -> deque[Places]:
 def _in_processes(trials: Sequence[Trial], jobs: int) -> Iterator[tuple[int, Outcome]]:
     """Every worker takes a family at a time, so that it can use again what it has fitted."""
     others = set(multiprocessing.active_children())
-    families = _families(trials)
+    families = families_of(trials)
     workers = min(jobs, len(families))
     running: dict[Future[Outcome], tuple[int, ProcessPoolExecutor, Places]] = {}
     deaths: Counter[int] = Counter()
