@@ -8,6 +8,16 @@ def structural_probability(step: int, *, decay_rate: float, decay_period: int) -
     return 1.0 / (1.0 + decay_rate * (step // decay_period))
 
 
+def expected_structural_steps(num_steps: int, *, decay_rate: float, decay_period: int) -> int:
+    """How many of so many steps are structural, on average."""
+    return round(
+        sum(
+            structural_probability(step, decay_rate=decay_rate, decay_period=decay_period)
+            for step in range(num_steps)
+        )
+    )
+
+
 def annealing(step: int, num_steps: int) -> float:
     """What is left of the learning rates at `step`: from 1 down to almost 0, in a line.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +17,9 @@ from metatne.graph.store import Graph
 from metatne.losses import structural_loss
 from metatne.model import Block, MetaTNENetwork, prototype_closeness
 from metatne.noise import Noise
+from metatne.quality import QualityWarning
 from metatne.sampling.splits import LabelSplit
+from metatne.schedule import expected_structural_steps
 from metatne.training.meta import meta_gradients
 from metatne.training.trainer import Trainer
 
@@ -25,9 +28,6 @@ FACTORS = (0.01, 0.1, 1.0, 10.0, 100.0)
 
 TUNING_SHARE = 0.2
 """Of V3's steps, that a factor is tried with; the best is then trained with in full."""
-
-STRUCTURAL_SHARE = 0.5
-"""Of V4's steps, all of them at the start."""
 
 
 class PlainNetwork(MetaTNENetwork):
@@ -109,12 +109,15 @@ class OneSetTrainer(Trainer):
 
 
 class SummingTrainer(Trainer):
-    """V3's: every step takes both losses, that of the tasks times a factor."""
+    """V3's: every step takes both losses, that of the tasks times a factor.
+
+    U has one optimiser, at the meta rate, and sees one gradient.
+    """
 
     factor: ClassVar[float] = 1.0
 
     def take_step(self, tau: float) -> None:
-        """One step on the sum, whatever tau is: U has one optimiser, and sees one gradient."""
+        """One step on the sum, whatever tau is."""
         step = self.state.step
         pairs = self.structural.pairs.batch(self.state.num_structural)
         self.state.num_structural += 1
@@ -156,17 +159,27 @@ class SummingTrainer(Trainer):
 
 
 class FreezingTrainer(Trainer):
-    """V4's: structural steps first, then meta steps that leave the embeddings as they are."""
+    """V4's: all structural steps first, then meta steps that leave the embeddings as they are.
+
+    There are as many of the first kind as the schedule has on average.
+    """
 
     start_knows_labels = False
 
     def take_step(self, tau: float) -> None:
         """A step of the kind whose time it is."""
-        if self.state.step < STRUCTURAL_SHARE * self.config.num_steps:
+        step, config = self.state.step, self.config
+        first_meta_step = expected_structural_steps(
+            config.num_steps, decay_rate=config.decay_rate, decay_period=config.decay_period
+        )
+        if step < first_meta_step:
             self.structural_step()
-        else:
-            self.row_optimisers["meta embeddings"].rate = 0.0
-            self.meta_step()
+            return
+        if step == first_meta_step and self.average is not None:
+            self.settle_embeddings()
+            self.average.network.embeddings.data.copy_(self.network.embeddings.data)
+        self.row_optimisers["meta embeddings"].rate = 0.0
+        self.meta_step()
 
 
 class MetaOnlyTrainer(Trainer):
@@ -199,8 +212,6 @@ class OneAttention(Variant):
 class SumOfLosses(Variant):
     """V3: the sum of both losses, with the factor that validation labels like best."""
 
-    _trainer_kind = SummingTrainer
-
     def fit(self, graph: Graph, *, split: LabelSplit | None = None, **options: Any) -> Self:
         """Train briefly with every factor, and in full with the best by validation.
 
@@ -216,13 +227,14 @@ class SumOfLosses(Variant):
         def score(factor: float) -> float:
             return _best_score(weighing_by(factor)(**briefly).fit(graph, split=split))
 
-        self.factor_ = max(FACTORS, key=score)
+        with warnings.catch_warnings(action="ignore", category=QualityWarning):  # of the tries
+            self.factor_ = max(FACTORS, key=score)
         self.trained_ = weighing_by(self.factor_)(**settings).fit(graph, split=split).trained_
         return self
 
 
 def weighing_by(weight: float) -> type[MetaTNE]:
-    """V3 with this factor."""
+    """The kind of model that V3 trains with this factor."""
 
     class Weighing(SummingTrainer):
         factor = weight
@@ -234,8 +246,9 @@ def weighing_by(weight: float) -> type[MetaTNE]:
 
 
 def _best_score(model: MetaTNE) -> float:
-    """What selection maximised."""
-    return float((model.history_["auc"] + model.history_["f1"]).max())
+    """The most that selection saw after the start, which is the same for all factors."""
+    taught = model.history_[model.history_["step"] > 0]
+    return float((taught["auc"] + taught["f1"]).max())
 
 
 class FrozenEmbeddings(Variant):

@@ -25,7 +25,7 @@ from metatne.sampling.splits import LabelSplit
 from metatne.sampling.tasks import Tasks, TaskSampler, TaskShape
 from metatne.seeding import numpy_generator
 from metatne.training.trainer import Trainer
-from metatne.variants import FreezingTrainer, MetaOnlyTrainer, SummingTrainer, _weighing_by
+from metatne.variants import FreezingTrainer, MetaOnlyTrainer, SummingTrainer, weighing_by
 
 
 @pytest.fixture(scope="module")
@@ -195,14 +195,21 @@ def test_v3_takes_both_losses_in_every_step(graph: Graph) -> None:
     last = trainer.state.history[-1]
     assert last.structural_loss is not None
     assert last.meta_loss is not None
-    kind = _weighing_by(10.0)._trainer_kind
+    kind = weighing_by(10.0)._trainer_kind
     assert issubclass(kind, SummingTrainer)
     assert kind.factor == 10.0
 
 
-def test_v4_freezes_the_embeddings(graph: Graph) -> None:
+@pytest.mark.parametrize("averaging", [0.0, 0.25])
+def test_v4_freezes_the_embeddings(graph: Graph, averaging: float) -> None:
+    """Those that are judged too, where weights are averaged; after the schedule's share of steps.
+
+    The chance is 1 for five steps, then 1/2, then 1/3.
+    """
+    changes = {"num_steps": 15, "averaging": averaging, "decay_rate": 1.0, "decay_period": 5}
+    changes |= {"validate_every": 15}
     seen: list[torch.Tensor] = []
-    trainer = FreezingTrainer(graph, SPLIT, MetaTNE(**SMALL | {"num_steps": 10}).config)
+    trainer = FreezingTrainer(graph, SPLIT, MetaTNE(**SMALL | changes).config)
 
     def keep(trainer: Trainer) -> None:
         for rows in trainer.row_optimisers.values():
@@ -210,9 +217,11 @@ def test_v4_freezes_the_embeddings(graph: Graph) -> None:
         seen.append(trainer.network.embeddings.detach().clone())
 
     trainer.run(at_step_end=keep)
-    assert trainer.state.num_structural == 5
-    assert not torch.equal(seen[0], seen[4])
-    assert torch.equal(seen[4], seen[9])
+    first = trainer.state.num_structural
+    assert first == round(5 + 5 / 2 + 5 / 3)
+    assert not torch.equal(seen[0], seen[first - 1])
+    assert torch.equal(seen[first - 1], seen[-1])
+    assert torch.equal(trainer.judged.embeddings, seen[-1])
 
 
 def test_v5_takes_no_structural_step(graph: Graph) -> None:
@@ -224,7 +233,7 @@ def test_v3_weighs_the_meta_learning_loss_by_its_factor(graph: Graph) -> None:
     """With none of it the transformation stays where it started; with some it does not."""
 
     def moved_by(factor: float) -> bool:
-        kind = _weighing_by(factor)._trainer_kind
+        kind = weighing_by(factor)._trainer_kind
         trainer = kind(graph, SPLIT, MetaTNE(**SMALL).config)
         before = [weight.detach().clone() for weight in trainer.network.transformation.parameters()]
         trainer.take_step(0.5)

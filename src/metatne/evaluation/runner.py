@@ -286,7 +286,7 @@ def config_hash(graph: Graph, settings: TrialSettings, trial: int) -> str:
     version = shipped_version(settings.method, params)
     if params.get("head") == "evidence":
         text += f"/head {version}"
-    elif version > 1:  # a baseline that was changed
+    elif version > 1:  # a method that was changed
         text += f"/version {version}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
