@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,15 +21,19 @@ from metatne.evaluation.runner import (
     MAX_RESTARTS,
     Outcome,
     Trial,
+    families_of,
     local_engine,
     run_one,
     run_trials,
 )
+from metatne.graph.planted import planted_graph
 from metatne.graph.store import Graph
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'metatne[cluster]'")
 
-from metatne.cluster.trials import ray_engine
+from ray.exceptions import OutOfMemoryError
+
+from metatne.cluster.trials import _given_up, ray_engine
 
 
 @pytest.mark.usefixtures("ray_of_two")
@@ -103,24 +108,91 @@ def test_a_worker_takes_the_trials_that_share_a_training(
 def test_a_trial_that_always_ends_its_worker_is_given_up(
     planted: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The rest of its family goes on."""
     planted.save(tmp_path / "graph")
-    settings = TrialSettings("lp", "default", 4, 6, num_tasks=20)
     deaths = tmp_path / "deaths"
 
     def dies_in_the_second(trial: Trial) -> Outcome:
-        if trial.number == 2:
+        if trial.settings.negatives == 5:
             with deaths.open("a") as file:
                 file.write("one\n")
             os.kill(os.getpid(), signal.SIGKILL)
-        return run_one(trial)
+        return run_one(replace(trial, settings=replace(trial.settings, method="lp")))
 
     monkeypatch.setattr("metatne.cluster.trials.run_one", dies_in_the_second)
-    trials = [Trial(str(tmp_path / "graph"), settings, number) for number in (1, 2, 3)]
+    cells = [TrialSettings("gcn", "default", 4, shots, num_tasks=20) for shots in (4, 5, 6)]
+    trials = [Trial(str(tmp_path / "graph"), cell, 2) for cell in cells]
+    assert len(families_of(trials)) == 1
     lines = ResultsFile(tmp_path / "lines")
-    with pytest.raises(RunError, match=r"1 of 3 .* Trial 2 of lp: its worker process died 3 times"):
+    with pytest.raises(RunError, match=r"1 of 3 .* Trial 2 of gcn: its worker process died 3 time"):
         run_trials(trials, results=lines, engine=ray_engine())
     assert len(deaths.read_text().splitlines()) == 1 + MAX_RESTARTS
-    assert sorted(row["trial"] for row in lines.rows()) == [1, 3]
+    assert sorted(row["negatives"] for row in lines.rows()) == [4, 6]
+
+
+def test_what_ray_says_of_a_lost_worker_is_told() -> None:
+    error = OutOfMemoryError("Task was killed due to the node running low on memory")
+    text = str(_given_up(error))
+    assert text.startswith("its worker process died 3 times")
+    assert text.endswith("Ray says: Task was killed due to the node running low on memory")
+
+
+@pytest.mark.usefixtures("ray_of_two")
+def test_a_worker_that_dies_with_its_trials_done_does_no_harm(
+    planted: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted.save(tmp_path / "graph")
+
+    def in_turn_and_die(
+        work: Callable[[Trial], Outcome], trials: Sequence[Trial], name: str
+    ) -> Iterator[Outcome]:
+        yield from map(work, trials)
+        time.sleep(1)  # for the last outcome to be on its way
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr("metatne.cluster.trials._run_in_turn", in_turn_and_die)
+    settings = TrialSettings("lp", "default", 4, 6, num_tasks=20)
+    trials = [Trial(str(tmp_path / "graph"), settings, number) for number in range(1, 5)]
+    found = run_trials(trials, results=ResultsFile(tmp_path / "lines"), engine=ray_engine())
+    assert [row["trial"] for row in found] == [1, 2, 3, 4]
+
+
+@pytest.mark.usefixtures("ray_of_two")
+def test_an_engine_that_is_left_lets_no_trial_begin(
+    planted: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted.save(tmp_path / "graph")
+    begun = tmp_path / "begun"
+
+    def noted(trial: Trial) -> Outcome:
+        with begun.open("a") as file:
+            file.write("one\n")
+        if trial.settings.negatives > 4:
+            time.sleep(3)
+        return run_one(replace(trial, settings=replace(trial.settings, method="lp")))
+
+    monkeypatch.setattr("metatne.cluster.trials.run_one", noted)
+    cells = [TrialSettings("gcn", "default", 4, shots, num_tasks=20) for shots in (4, 5, 6, 7)]
+    outcomes = ray_engine()([Trial(str(tmp_path / "graph"), cell, 1) for cell in cells])
+    next(outcomes)
+    outcomes.close()  # type: ignore[attr-defined] # a generator, as engines are
+    time.sleep(5)
+    assert len(begun.read_text().splitlines()) <= 2
+
+
+@pytest.mark.usefixtures("ray_of_two")
+def test_a_graph_that_was_replaced_is_read_again(planted: Graph, tmp_path: Path) -> None:
+    """Workers live on between two runs of a session."""
+    settings = TrialSettings("lp", "default", 4, 6, num_tasks=20)
+    rows: list[tuple[str, float]] = []
+    for number, graph in enumerate((planted, planted_graph(300, num_labels=10, seed=9).graph)):
+        graph.save(tmp_path / "graph", overwrite=True)
+        trials = [Trial(str(tmp_path / "graph"), settings, 1)]
+        for engine in (ray_engine(), local_engine(1)):
+            lines = ResultsFile(tmp_path / f"{number}-{len(rows)}")
+            (row,) = run_trials(trials, results=lines, engine=engine)
+            rows.append((row["graph"], row["auc"]))
+    assert rows[0] == rows[1] != rows[2] == rows[3]
 
 
 @pytest.mark.usefixtures("ray_of_two")

@@ -29,8 +29,8 @@ from metatne.sampling.tasks import Tasks
 from metatne.seeding import derive_seed, numpy_generator, torch_seed
 from metatne.training.row_adam import RowAdam
 
-Choice = tuple[int, float]
-"""Batch size and rate."""
+Look = tuple[int, float, int]
+"""Batch size, rate and step."""
 
 NEGATIVE_EXPONENT = 0.75
 NUM_LOOKS = 5
@@ -79,15 +79,15 @@ class Planetoid(Baseline):
         settings = self.settings
         choices = list(product(settings.batch_choices, settings.rate_choices))
 
-        def train() -> Iterator[tuple[Choice, Vectors]]:
+        def train() -> Iterator[tuple[Look, Vectors]]:
             contexts = _Contexts(graph, split, settings)
             first = Node2vec(dim=settings.dim, walks_per_node=settings.first_walks)
             start = first.embed_plainly(graph)
             for choice in choices:
-                for vectors in self._train(start, contexts, len(split.known), *choice):
-                    yield choice, vectors
+                for step, vectors in self._train(start, contexts, len(split.known), *choice):
+                    yield (*choice, step), vectors
 
-        (self.batch_, self.rate_), self.vectors_ = best_look(
+        (self.batch_, self.rate_, self.best_step_), self.vectors_ = best_look(
             self, graph, split, train, strength=settings.strength
         )
         self.num_steps_ = len(choices) * settings.num_steps
@@ -98,8 +98,8 @@ class Planetoid(Baseline):
 
     def _train(
         self, start: Vectors, contexts: _Contexts, num_labels: int, batch: int, rate: float
-    ) -> Iterator[Vectors]:
-        """The embedding at every look."""
+    ) -> Iterator[tuple[int, Vectors]]:
+        """The step and the embedding of every look, from the first training's on."""
         settings = self.settings
         # Contexts begin at 0, so that nodes stay where the first training put them until
         # contexts have something to say.
@@ -113,7 +113,7 @@ class Planetoid(Baseline):
             if step % look_every == 0 or step == settings.num_steps:
                 for each in rows:
                     each.settle_all()
-                yield tables[0].numpy().copy()
+                yield step, tables[0].numpy().copy()
             if step < settings.num_steps:
                 nodes, states = contexts.draw_labelled(batch, step)
                 _step(rows, last, optimiser, contexts.draw(batch, step), nodes, states)

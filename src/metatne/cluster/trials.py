@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections import Counter
+import uuid
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from functools import cache
 
 import ray
 
@@ -19,6 +20,7 @@ from metatne.evaluation.runner import (
     Trial,
     died_too_often,
     families_of,
+    forget,
     run_one,
 )
 
@@ -34,8 +36,9 @@ def ray_engine() -> Engine:
     """Trials by workers of the current Ray session, a CPU each.
 
     A worker takes a family at a time, so that it can use again what it has fitted. One that dies
-    is replaced, and its trial is run again; one that ends its worker every time is given up, and
-    the others go on. Data sets and graphs must be seen by every machine under the same path.
+    is replaced, and its trial is run again when some other has ended; one that ends its worker
+    every time is given up, and the others go on. Data sets and graphs must be seen by every
+    machine under the same path.
     """
 
     def run(trials: Sequence[Trial]) -> Iterator[tuple[int, Outcome]]:
@@ -47,48 +50,64 @@ def ray_engine() -> Engine:
             num_returns="streaming",
             runtime_env={"env_vars": {"OMP_NUM_THREADS": "1"}},
         )(inspect.unwrap(_run_in_turn))
-        running: dict[Any, Places] = {}
+        name = uuid.uuid4().hex
+        running: dict[ray.ObjectRefGenerator, Places] = {}
+        ready, lost = families_of(trials), deque[Places]()
         deaths: Counter[int] = Counter()
-
-        def start(family: Places) -> None:
-            if family:
-                running[remote.remote(run_one, [trials[place] for place in family])] = family
-
         with plain_errors():
-            for family in families_of(trials):
-                start(family)
-            while running:
-                (stream, *_), _ = ray.wait(list(running), fetch_local=False)
-                family = running[stream]
-                try:
-                    outcome: Outcome = ray.get(next(stream))
-                except StopIteration:
-                    del running[stream]
-                    continue
-                except _LOST as error:
-                    del running[stream]
-                    place = family[0]
-                    deaths[place] += 1
-                    if deaths[place] <= MAX_RESTARTS:
-                        start(family)
-                        continue
-                    outcome = _given_up(error)
-                    place = family.popleft()
-                    start(family)
-                else:
-                    place = family.popleft()
-                yield place, outcome
+            try:
+                while running or ready or lost:
+                    if not running:
+                        ready.extend(lost)
+                        lost.clear()
+                    for family in ready:
+                        stream = remote.remote(run_one, [trials[place] for place in family], name)
+                        running[stream] = family
+                    ready.clear()
+                    (stream, *_), _ = ray.wait(list(running), fetch_local=False)
+                    family = running[stream]
+                    try:
+                        outcome: Outcome = ray.get(next(stream))
+                    except _LOST as error:
+                        del running[stream]
+                        deaths[family[0]] += 1
+                        if deaths[family[0]] <= MAX_RESTARTS:
+                            lost.append(family)
+                            continue
+                        outcome = _given_up(error)
+                        place = family.popleft()
+                        if family:
+                            ready.append(family)
+                    else:
+                        place = family.popleft()
+                        if not family:
+                            del running[stream]
+                    ready.extend(lost)
+                    lost.clear()
+                    yield place, outcome
+            finally:  # nobody would write down what the others come to
+                for stream in running:
+                    ray.cancel(stream, force=True)
 
     return run
 
 
-def _run_in_turn(run: Callable[[Trial], Outcome], trials: Sequence[Trial]) -> Iterator[Outcome]:
+def _run_in_turn(
+    run: Callable[[Trial], Outcome], trials: Sequence[Trial], name: str
+) -> Iterator[Outcome]:
     """On a worker: the outcomes of a family, each as it ends."""
+    _forget_before(name)
     for trial in trials:
         yield run(trial)
+
+
+@cache
+def _forget_before(name: str) -> None:
+    """Once in a worker, for each run that has a name: a graph may have been replaced since."""
+    forget()
 
 
 def _given_up(error: Exception) -> RunError:
     if isinstance(error, ray.exceptions.WorkerCrashedError):
         return died_too_often()
-    return RunError(f"its worker was lost, not for the first time: {last_error(str(error))}")
+    return RunError(f"{died_too_often()}. Ray says: {last_error(str(error))}")

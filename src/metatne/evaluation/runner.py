@@ -97,8 +97,7 @@ def run_trials(
     A row is on disk before the next is waited for, so whatever happens keeps what is done.
     Trials that fail are told of when all others have ended.
     """
-    _open.cache_clear()  # a graph may have been replaced since the last call
-    _last_fit.forget()
+    forget()
     keys = [_row_key(trial) for trial in trials]
     done = {trial_key(row): row for row in results.rows()}
     missing = [place for place, key in enumerate(keys) if trial_key(key) not in done]
@@ -132,6 +131,12 @@ def _failed(failures: list[tuple[Row, MetaTNEError]], *, num_run: int) -> MetaTN
 
 _last_fit = LastFit()
 """Of this process, whose trials follow each other."""
+
+
+def forget() -> None:
+    """Let go of graphs, which may have been replaced since, and of what was fitted on them."""
+    _open.cache_clear()
+    _last_fit.forget()
 
 
 def local_engine(jobs: int) -> Engine:
