@@ -76,14 +76,14 @@ def test_gcn_takes_the_rate_that_validation_tasks_prefer(
 def test_planetoid_takes_the_batch_and_the_look_that_validation_tasks_prefer(
     best: tuple[int, float], graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def train(self: Planetoid, *args: Any) -> Iterator[Vectors]:
-        yield noise(graph)
-        yield telling(graph) if args[-2:] == best else noise(graph)
-        yield noise(graph)
+    def train(self: Planetoid, *args: Any) -> Iterator[tuple[int, Vectors]]:
+        yield 0, noise(graph)
+        yield 120, telling(graph) if args[-2:] == best else noise(graph)
+        yield 600, noise(graph)
 
     monkeypatch.setattr(Planetoid, "_train", train)
     fitted = Planetoid(**SMALL, dim=8, first_walks=1).fit(graph, split=SPLIT)
-    assert (fitted.batch_, fitted.rate_) == best
+    assert (fitted.batch_, fitted.rate_, fitted.best_step_) == (*best, 120)
     np.testing.assert_array_equal(fitted.vectors_, telling(graph))
 
 

@@ -104,6 +104,19 @@ def test_trials_of_an_earlier_head_are_told_apart() -> None:
     assert "## At a glance" not in write_report({"overall": before})
 
 
+def test_the_best_other_method_of_the_summary_is_todays() -> None:
+    lp = [row("lp", trial, 0.6) for trial in range(1, 8)]
+    before = [row("metagnn", trial, 0.65, version=1) for trial in range(1, 8)]
+    page = write_report({"overall": [*MANY, *lp, *before]})
+    assert line_of(page, "ppi, 10/20")[4] == "LP (7)"
+
+
+def test_the_summary_says_how_many_queries_there_are_where_that_varies() -> None:
+    page = write_report({"overall": [*OURS, row("metatne", 1, 0.6, query_negatives=50)]})
+    assert line_of(page, "ppi, 10/20, queries 10/20")[1] == "4"
+    assert line_of(page, "ppi, 10/20, queries 10/50")[1] == "1"
+
+
 def test_methods_compare_on_the_trials_that_both_have() -> None:
     few = write_report({"overall": [*OURS, *LP]})
     gaps = [0.72 - 0.64, 0.73 - 0.66, 0.74 - 0.68]
@@ -131,7 +144,7 @@ def test_improvement_is_over_the_best_of_the_papers_methods_by_each_metric() -> 
     ]
     papers = ["+1.1 over Planetoid", "+11.0 over Planetoid", "+27.4 over Planetoid"]
     assert cells[3::2][:3] == papers  # the last line of the paper's Table 2
-    elsewhere = write_report({"negatives": [*OURS, *lp]})
+    elsewhere = write_report({"ablation": [*OURS, *lp]})
     assert "% improvement of" not in elsewhere
     unlabelled = [each | {"protocol": "unlabelled-queries"} for each in (*OURS, *lp)]
     cells = line_of(write_report({"overall": unlabelled}), "% improvement of MetaTNE (default)")
@@ -163,31 +176,68 @@ def test_other_protocols_and_query_sets_are_tables_of_their_own() -> None:
     assert "0.6865" not in page[page.index(title) :]  # the paper has no such cell
 
 
+def points_of(page: str, start: str) -> list[list[str]]:
+    lines = [line for line in page.splitlines() if line.startswith(f"| {start}")]
+    return [[cell.strip() for cell in line.removesuffix("|").split("|")[1:]] for line in lines]
+
+
 def test_the_points_of_a_figure_stand_in_one_table() -> None:
+    """With our lead on the trials that both have at that point."""
     rows = [
         row(method, trial, auc + trial / 100, negatives=n, query_negatives=n)
         for method, auc in (("metatne", 0.7), ("planetoid", 0.6))
         for trial in (1, 2)
         for n in (10, 30)
     ]
-    rows += [row("planetoid", 3, 0.1, query_negatives=50)]  # no trial of ours to hold it against
+    rows += [row("planetoid", 3, 0.9, negatives=10, query_negatives=10)]
+    rows += [row("planetoid", 1, 0.1, query_negatives=50)]  # none of ours at that point
     page = write_report({"negatives": rows, "overall": OURS})
     page = page[page.index("`metatne reproduce negatives`") :]
     assert page.count("###") == 1
     assert "### ppi\n" in page
     assert "less each other method" not in page
-    table = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| 10")]
+    first, ours, alone, *_ = table = points_of(page, "10/")
     assert [cells[0] for cells in table] == [
         *["10/10, queries 10/10"] * 2,
         "10/20, queries 10/50",
         *["10/30, queries 10/30"] * 2,
     ]
-    spread = statistics.stdev((0.61, 0.62))
-    assert table[0][1:4] == ["Planetoid", "2", f"0.6150 ± {spread:.4f}"]
-    assert table[0][-1] == "+0.1000"
-    assert table[1][1] == "MetaTNE (default)"
-    for alone in (table[1], table[2]):
-        assert not alone[-1].startswith("+")
+    aucs = (0.61, 0.62, 0.9)
+    spread = f"{statistics.mean(aucs):.4f} ± {statistics.stdev(aucs):.4f}"
+    assert first[1:4] == ["Planetoid", "3", spread]
+    assert first[-1] == "+0.1000"
+    assert (ours[1], ours[-1]) == ("MetaTNE (default)", "")
+    assert alone[-1] == ""
+
+
+def test_the_lead_of_a_figure_is_that_of_the_shipped_head() -> None:
+    other = row("planetoid", 1, 0.6)
+    for names in ("ab", "ba"):  # whichever comes first
+        now = row("metatne", 1, 0.8, config_hash=names[0])
+        before = row("metatne", 1, 0.5, config_hash=names[1], version=VERSION - 1)
+        page = write_report({"negatives": [now, before, other]})
+        leads = {cells[1]: cells[-1] for cells in points_of(page, "10/20")}
+        assert leads.pop("Planetoid") == "+0.2000"
+        assert set(leads.values()) == {""}
+    assert points_of(write_report({"negatives": [before, other]}), "10/20")[0][-1] == ""
+
+
+def test_how_easy_few_trials_are_is_told() -> None:
+    """By what has run on all, controls that learn nothing and ours aside."""
+    many = [row("line", trial, 0.6 + trial / 100) for trial in range(1, 11)]
+    many += [row("degree", trial, 0.5) for trial in range(1, 11)]
+    few = [row("gcn", trial, 0.6) for trial in range(5, 11)]
+    page = write_report({"overall": [*MANY, *many, *few]})
+    ease = statistics.mean(range(5, 11)) / 100 - statistics.mean(range(1, 11)) / 100
+    said = [line for line in page.splitlines() if line.startswith("How easy")]
+    assert said == [
+        "How easy the 6 trials of GCN are: on them the AUC of LINE is "
+        f"{ease:+.4f} of what it is on all 10.",
+        "How easy the 7 trials of MetaTNE (default) are: on them the AUC of LINE is "
+        "-0.0150 of what it is on all 10.",
+    ]
+    elsewhere = [row("gcn", trial, 0.6) for trial in range(51, 60)]
+    assert "How easy the" not in write_report({"overall": [*many, *elsewhere]})
 
 
 def test_variants_have_the_papers_f1() -> None:

@@ -36,7 +36,7 @@ def test_turned_queries_are_wrong_before_and_right_after(planted: Graph, fitted:
             for sign in "+-"
         ]
         assert closeness[0] - closeness[1] == pytest.approx(turned.after, abs=1e-4)
-    # With the truth turned round none of these is right any more.
+    # What moves nothing turns nothing.
     vectors = network.embeddings.detach().numpy()
     with pytest.raises(RunError, match="is turned right"):
         find_turned(network, tasks, _plain_logits(vectors, tasks).astype(np.float32))
@@ -51,7 +51,9 @@ def _as_tensors(supports: Any, query: Any) -> Any:
 def test_the_picture(tmp_path: Path) -> None:
     graph = planted_graph(400, num_labels=20, num_communities=5, seed=2).graph
     paths = [tmp_path / "visual.svg", tmp_path / "visual.png"]
-    said = draw_visual(graph, 1, paths, changes={"num_steps": 20, "validation_tasks": 10})
+    said = draw_visual(
+        graph, 1, paths, preset="short", changes={"num_steps": 20, "validation_tasks": 10}
+    )
     assert "task" in said
     assert paths[0].read_text().lstrip().startswith("<?xml")
     assert paths[1].read_bytes().startswith(b"\x89PNG")

@@ -10,12 +10,15 @@ from scipy import stats
 
 from metatne.evaluation.methods import METHODS, VARIANTS, check_method
 from metatne.evaluation.paper import paper_result
-from metatne.experiments.series import OURS, Row, series_name
+from metatne.experiments.series import OURS, Row, is_of_earlier_version, series_name
 
 METRICS = {"auc": "AUC", "f1": "F1", "recall": "recall", "average_precision": "AP"}
 
 OF_THE_PAPER = "metatne-paper"
 OURSELVES = (OURS, OF_THE_PAPER)
+
+LEARN_NOTHING = ("degree", "unlabelled")
+"""Controls that score by one number of a node."""
 
 IMPROVED = ("auc", "f1", "recall")
 """Metrics of which the paper's tables say what MetaTNE improves."""
@@ -46,6 +49,16 @@ def by_method(rows: Sequence[Row]) -> Iterator[Group]:
             version = groups[key][0].get("version", 1)
             name += f" {config_hash[:6]}" + (f", version {version}" if version > 1 else "")
         yield method, name, sorted(groups[key], key=lambda row: row["trial"])
+
+
+def our_trials(rows: Sequence[Row], preset: str) -> list[Row]:
+    """MetaTNE with this preset as it is shipped, with the settings of the newest trial."""
+    ours = [
+        row
+        for row in rows
+        if (row["method"], row["preset"]) == (OURS, preset) and not is_of_earlier_version(row)
+    ]
+    return [row for row in ours if row["config_hash"] == ours[-1]["config_hash"]]
 
 
 def comparison(rows: Sequence[Row], metric: str, *, preset: str) -> str:

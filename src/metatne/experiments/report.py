@@ -9,10 +9,12 @@ from metatne.evaluation.methods import check_method
 from metatne.evaluation.protocol import PAPER
 from metatne.experiments.comparison import (
     FEWEST_TO_TEST,
+    LEARN_NOTHING,
     METRICS,
     OF_THE_PAPER,
     OURSELVES,
     by_method,
+    our_trials,
     p_value,
 )
 from metatne.experiments.plots import FIGURES
@@ -25,10 +27,8 @@ from metatne.experiments.tables import (
     papers_means,
     tables_of,
     tables_of_curves,
+    vary_in_queries,
 )
-
-LEARN_NOTHING = ("degree", "unlabelled")
-"""Controls that score by one number of a node."""
 
 SHOWN = ("auc", "f1", "recall")
 """Metrics of the summary."""
@@ -37,7 +37,8 @@ READING = (
     "- Mean ± standard deviation over trials; *paper* is the paper's mean over its 50 trials.",
     "- Which trials are averaged matters: methods with fewer trials than others compare only on "
     "the trials that they share, which is what *difference* and *lead* do (*of it* is the "
-    "difference as a share of the other's mean).",
+    "difference as a share of the other's mean). How easy few trials are is said below a table: "
+    "the paper's column is of 50.",
     "- *% improvement* is over the best of the paper's other methods that were run, by that "
     "metric, as in the paper's tables, each by the trials that it shares with ours (so many).",
     "- All trials cut the same labels of one graph, so *p* is of a paired t-test that is corrected "
@@ -97,33 +98,32 @@ def write_report(rows_by_study: dict[str, list[Row]]) -> str:
 def _summary(rows_by_study: dict[str, list[Row]]) -> Iterator[str]:
     """A line for each cell of the tables of novel labels: ours, the paper's, and the best other.
 
-    Of ours the preset `default`, with the settings of the newest trial; of the others the method
-    that comes nearest to it on the trials that both have, of six or more if any has so many.
+    Of ours the preset `default`; of the others the method, as it is today, that comes nearest to
+    it on the trials that both have, of six or more if any has so many.
     """
     cells: dict[Cell, list[Row]] = {}
     for name in SUMMARISED:
         for cell, rows in by_cell(rows_by_study.get(name, []), STUDIES[name]).items():
             cells.setdefault(cell, []).extend(rows)
+    varies = vary_in_queries(cells)
     lines = []
     for cell, rows in cells.items():
         groups = list(by_method(rows))
-        ours = [
-            row
-            for row in rows
-            if (row["method"], row["preset"]) == (OURS, "default")
-            and not is_of_earlier_version(row)
-        ]
+        ours = our_trials(rows, "default")
         if not ours:
             continue
-        ours = [row for row in ours if row["config_hash"] == ours[-1]["config_hash"]]
         means = [statistics.mean(row[metric] for row in ours) for metric in SHOWN]
         paper = papers_means(cell, OURS)
-        others = [(name, trials) for method, name, trials in groups if method not in OURSELVES]
+        others = [
+            (name, trials)
+            for method, name, trials in groups
+            if method not in OURSELVES and not is_of_earlier_version(trials[0])
+        ]
         if all(method in {*OURSELVES, *LEARN_NOTHING} for method, _, _ in groups):
             others = []  # a lead over these alone would say little
         lines.append(
             [
-                cell.title(with_queries=False),
+                cell.title(with_queries=varies),
                 str(len(ours)),
                 _joined(means),
                 _joined([paper[metric] for metric in SHOWN]) if paper else "",

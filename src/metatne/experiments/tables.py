@@ -11,12 +11,16 @@ from metatne.evaluation.methods import METHODS, VARIANTS
 from metatne.evaluation.paper import paper_ablation, paper_result
 from metatne.evaluation.protocol import PAPER
 from metatne.experiments.comparison import (
+    FEWEST_TO_TEST,
+    LEARN_NOTHING,
     METRICS,
+    OURSELVES,
     Gain,
     Group,
     by_method,
     comparison,
     improvements,
+    our_trials,
     papers_improvements,
 )
 from metatne.experiments.series import OURS, Row
@@ -85,11 +89,13 @@ class Cell:
 def tables_of(study: Study, rows: Sequence[Row]) -> Iterator[str]:
     """A table for each cell, with the paper's numbers, and comparisons below it."""
     cells = by_cell(rows, study)
-    varies = _vary_in_queries(cells)
+    varies = vary_in_queries(cells)
     for cell, trials in cells.items():
         yield f"### {cell.title(with_queries=varies)}\n"
         yield _table(cell, trials, with_improvements=study.name in SUMMARISED)
         yield from _kept_starts(trials)
+        if study.name in SUMMARISED:
+            yield from _ease_of_few_trials(trials)
         for metric in study.compared:
             yield comparison(trials, metric, preset=study.preset)
 
@@ -97,7 +103,7 @@ def tables_of(study: Study, rows: Sequence[Row]) -> Iterator[str]:
 def tables_of_curves(study: Study, rows: Sequence[Row]) -> Iterator[str]:
     """A table for each graph and protocol, in which the points of all curves stand."""
     cells = by_cell(rows, study)
-    varies = _vary_in_queries(cells)
+    varies = vary_in_queries(cells)
     pages: dict[str, list[str]] = {}
     for cell, trials in cells.items():
         title = cell.title_without_shots()
@@ -111,11 +117,8 @@ def tables_of_curves(study: Study, rows: Sequence[Row]) -> Iterator[str]:
 
 def _points(shots: str, rows: Sequence[Row], preset: str) -> Iterator[str]:
     """A line for each method; of others than ours also how far ours leads it."""
-    groups = list(by_method(rows))
-    ours = [trials for method, _, trials in groups if method == OURS]
-    ours = [trials for trials in ours if trials[0]["preset"] == preset] or ours
-    by_trial = {row["trial"]: row["auc"] for row in ours[-1]} if ours else {}
-    for method, name, trials in groups:
+    by_trial = {row["trial"]: row["auc"] for row in our_trials(rows, preset)}
+    for method, name, trials in by_method(rows):
         gaps = [by_trial[row["trial"]] - row["auc"] for row in trials if row["trial"] in by_trial]
         lead = f"{statistics.mean(gaps):+.4f}" if gaps and method != OURS else ""
         means = [_mean_std([row[metric] for row in trials]) for metric in METRICS]
@@ -137,7 +140,8 @@ def by_cell(rows: Sequence[Row], study: Study) -> dict[Cell, list[Row]]:
     return {cell: cells[cell] for cell in sorted(cells, key=rank)}
 
 
-def _vary_in_queries(cells: Iterable[Cell]) -> bool:
+def vary_in_queries(cells: Iterable[Cell]) -> bool:
+    """Whether a table's title has to say how many queries a task has."""
     return any(_queries(cell) != (cell.positives, cell.negatives) for cell in cells)
 
 
@@ -200,6 +204,31 @@ def _kept_starts(rows: Sequence[Row]) -> Iterator[str]:
                 f"In {kept} of its {len(trials)} trials validation tasks liked the start of {name} "
                 "best, before any step.\n"
             )
+
+
+def _ease_of_few_trials(rows: Sequence[Row]) -> Iterator[str]:
+    """How much easier than all trials those are that some methods are limited to."""
+    groups = list(by_method(rows))
+    every = max(({row["trial"] for row in trials} for _, _, trials in groups), key=len)
+    steady = {
+        name: {row["trial"]: row["auc"] for row in trials}
+        for method, name, trials in groups
+        if method not in {*OURSELVES, *LEARN_NOTHING} and {row["trial"] for row in trials} == every
+    }
+    few: dict[frozenset[int], list[str]] = {}
+    for _, name, trials in groups:
+        those = frozenset(row["trial"] for row in trials)
+        if len(those) >= FEWEST_TO_TEST and those < every:
+            few.setdefault(those, []).append(name)
+    for those, names in few.items() if steady else ():
+        ease = statistics.mean(
+            statistics.mean(auc[trial] for trial in those) - statistics.mean(auc.values())
+            for auc in steady.values()
+        )
+        yield (
+            f"How easy the {len(those)} trials of {', '.join(names)} are: on them the AUC of "
+            f"{', '.join(steady)} is {ease:+.4f} of what it is on all {len(every)}.\n"
+        )
 
 
 def papers_means(cell: Cell, method: str) -> dict[str, float]:

@@ -55,7 +55,7 @@ def draw_visual(
     trial: int,
     paths: list[Path],
     *,
-    preset: str = "short",
+    preset: str,
     changes: Mapping[str, Any] | None = None,
 ) -> str:
     """Train a trial, find two queries, and draw them to files of any type that Matplotlib knows."""
@@ -85,6 +85,7 @@ def draw_visual(
         title = f"after: log-odds {turned.after:+.2f}"
         _draw(axes[row][1], after, title, ["? (+)", "? (-)"])
     axes[0][0].legend(loc="best", fontsize="small")
+    figure.suptitle(f"{graph.name}, trial {trial}, preset {preset}")
     for path in paths:
         save_figure(figure, path)
     return "; ".join(
