@@ -44,9 +44,9 @@ REPRODUCE = (
     ("overall", BOTH, "metatne", "1-10", "--shots 10/20 --preset short"),
     ("ablation", BOTH, VARIANTS, "1-10", "--shots 10/20"),
     ("fewer", "blogcatalog", "metatne", "1-50", ""),
-    ("fewer", "blogcatalog", f"{CHEAP},{DEAR}", "1-10", ""),
-    ("negatives", BOTH, "planetoid,metatne", "1-5", ""),
-    ("queries", "ppi", "planetoid,metatne", "1-5", ""),
+    ("fewer", "blogcatalog", f"metatne-paper,{CHEAP},{DEAR}", "1-10", ""),
+    ("negatives", BOTH, "planetoid,metatne,metatne-paper", "1-5", ""),
+    ("queries", "ppi", "planetoid,metatne,metatne-paper", "1-5", ""),
     ("overall", "debian", f"{CHEAP},{DEAR}", "1-6", "--shots 10/20"),
     ("overall", "debian", f"{CHEAP},{DEAR}", "1-6", "--shots 10/20 --protocol unlabelled-queries"),
     (

@@ -256,7 +256,7 @@ _SMALL_BATCHES_BY_DATASET: dict[str, tuple[float | None, ...]] = {
     "mashup": (16, 2, 10, None, 0.002, 0.0001, 250, 4_500),
     "flickr": (16, 2, 10, None, 0.002, 0.0001, 1000, 9_000),
 }
-"""What validation tasks of BlogCatalog and PPI preferred at equal cost.
+"""What validation tasks of BlogCatalog and PPI preferred at equal cost, of what was tried.
 
 On BlogCatalog structural steps get rarer twice as soon, at twice their rate, and most queries of a
 training task lack its label, whatever the ratio of its supports. On PPI a batch

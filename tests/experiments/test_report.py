@@ -279,7 +279,9 @@ def test_methods_without_a_trial_are_named() -> None:
     page = write_report({"overall": [*OURS, *other]})
     missing = page[page.index("without a trial") :].splitlines()
     (ppi,) = (line for line in missing if "`overall`, ppi 10/20" in line)
-    assert ppi.endswith(": lp, node2vec, planetoid, gcn, metagnn")  # 20 tasks are a trial too
+    assert ppi.endswith(
+        ": lp, node2vec, planetoid, gcn, metagnn, metatne-paper"
+    )  # 20 tasks are a trial too
     assert "- `overall`, ppi 10/40: all methods" in missing
     assert "- flickr: no trial at all" in missing
     assert not any("mine" in line for line in missing)
@@ -294,7 +296,7 @@ def test_one_column_of_a_figure_is_not_all_of_it() -> None:
     columns = [(k, negatives) for k in (10, 20) for negatives in (10, 20, 30, 40, 50)]
     rows = [
         row(method, 1, 0.6, negatives=30, query_positives=k, query_negatives=negatives)
-        for method in ("planetoid", "metatne")
+        for method in ("planetoid", "metatne-paper", "metatne")
         for k, negatives in columns
     ]
     assert "`queries`" not in write_report({"queries": rows}).partition("without a trial")[2]

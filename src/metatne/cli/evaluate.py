@@ -118,8 +118,9 @@ def evaluate(
         bool | None,
         typer.Option(
             "--draw-label-zero/--skip-label-zero",
-            help="Whether the first label is ever drawn. The published code skips it, so it is "
-            "skipped on the paper's data sets and drawn elsewhere, unless said here.",
+            help="Whether the first label takes part: is drawn, or known. The published code draws "
+            "no task of it, so it is left out on the paper's data sets and takes part elsewhere, "
+            "unless said here.",
             show_default=False,
             rich_help_panel=PROTOCOL_PANEL,
         ),

@@ -53,7 +53,8 @@ class TrialSettings:
     num_tasks: int = 1_000
     protocol: str = PAPER
     draws_label_zero: bool = True
-    """The published code never draws label 0 (a truth test on the label's id)."""
+    """The published code never draws label 0 (a truth test on the label's id); left out, it is not
+    known either."""
 
     settings: tuple[tuple[str, Any], ...] = ()
     """Settings of the method on top of its preset."""

@@ -11,7 +11,6 @@ from metatne.experiments.comparison import (
     FEWEST_TO_TEST,
     LEARN_NOTHING,
     METRICS,
-    OF_THE_PAPER,
     OURSELVES,
     by_method,
     our_trials,
@@ -53,10 +52,10 @@ READING = (
     "- MetaTNE is told by its preset. `default` is the kernel ridge with a meta-learned prior and "
     "walks from the examples that this project ships. `paper` is the paper's network as published, "
     "hours a trial. `paper-small`, also *MetaTNE of the paper*, is that in minutes: small batches "
-    "of tasks, averaged weights, a ninth of the steps or so, one rate doubled and, but on PPI, "
-    "other numbers of queries ([all that differs](docs/methods.md)). `short` and `brief` are that "
-    "network from a spectral start that knows the known labels, for 500 and 1,000 steps; `brief` "
-    "decides at a line that validation tasks choose.",
+    "of tasks, averaged weights, a ninth of the steps or so, one rate doubled and, but on PPI at "
+    "10/20, other numbers of queries ([all that differs](docs/methods.md)). `short` and `brief` "
+    "are that network from a spectral start that knows the known labels, for 500 and 1,000 steps; "
+    "`brief` decides at a line that validation tasks choose.",
     "- *Earlier version*: run before the method was last changed, and kept until it has been run "
     "again; LOG.md says what changed and by how much. Of a method that has both, each is a row.",
     "- In the protocol `unlabelled-queries` 40 % of the nodes have lost their known labels, and "
@@ -176,7 +175,7 @@ def _missing(rows_by_study: dict[str, list[Row]]) -> Iterator[str]:
     for study in STUDIES.values():
         if not (rows := rows_by_study.get(study.name, [])):
             continue
-        of_paper = [name for name in study.methods if _is_in_paper(name)]
+        of_paper = [name for name in study.methods if check_method(name).is_in_paper]
         has_run = {
             (row["dataset"], Cell.of(row).shape, row["method"])
             for row in rows
@@ -192,8 +191,3 @@ def _missing(rows_by_study: dict[str, list[Row]]) -> Iterator[str]:
             for shots, methods in lacking.items():
                 whose = "all methods" if len(methods) == len(of_paper) else ", ".join(methods)
                 yield f"- `{study.name}`, {dataset} {shots}: {whose}"
-
-
-def _is_in_paper(method: str) -> bool:
-    # That of the paper is MetaTNE with a preset, and no further method of the paper.
-    return check_method(method).is_in_paper and method != OF_THE_PAPER

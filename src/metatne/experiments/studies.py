@@ -91,7 +91,7 @@ STUDIES = {
             "How the number of negatives matters",
             "Figure 4",
             ("blogcatalog", "ppi"),
-            ("planetoid", "metatne"),
+            ("planetoid", "metatne", "metatne-paper"),
             lambda: _cells(*((k, negatives) for k in (10, 20) for negatives in VARYING)),
         ),
         Study(
@@ -99,7 +99,7 @@ STUDIES = {
             "How the number of queries matters, with supports of 10/30",
             "Figure 5",
             ("ppi",),
-            ("planetoid", "metatne"),
+            ("planetoid", "metatne", "metatne-paper"),
             lambda: _cells(
                 (10, 30), queries=[(k, negatives) for k in (10, 20) for negatives in VARYING]
             ),
