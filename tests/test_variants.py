@@ -16,7 +16,14 @@ from metatne.estimator import MetaTNE
 from metatne.graph.store import Graph
 from metatne.seeding import torch_seed
 from metatne.training.trainer import Trainer
-from metatne.variants import FACTORS, FreezingTrainer, OneSetNetwork, SumOfLosses, weighing_by
+from metatne.variants import (
+    FACTORS,
+    FreezingTrainer,
+    OneSetNetwork,
+    PlainNetwork,
+    SumOfLosses,
+    weighing_by,
+)
 from networks import assert_agree, noise_of, outcome, random_task, randomise, small_config
 from reference import reference_one_set_logits
 from training.trainers import SPLIT
@@ -54,6 +61,23 @@ def test_v2_is_one_attention_over_all_nodes_of_a_task(
     # The last norm's shift moves query and prototype alike; all else makes a difference.
     still = [name for name, by in expected.gradients.items() if by.abs().max() < 1e-9]
     assert still == [list(expected.gradients)[-1]]
+
+
+def test_v1_compares_with_the_means_of_the_embeddings() -> None:
+    """Whatever the transformation is: it takes no part."""
+    config = small_config()
+    with torch_seed(0, "plain"):
+        network, task = PlainNetwork(1, config).double(), random_task(config, num_queries=3)
+        randomise(network)
+    found = outcome(network, task, network.classify)
+    positives, negatives, queries = (part.double() for part in task)
+    far = [
+        (queries - supports.mean(dim=1, keepdim=True)).square().sum(dim=-1)
+        for supports in (positives, negatives)
+    ]
+    torch.testing.assert_close(found.logits, (far[1] - far[0]) / config.dim**0.5)
+    moved = {name for name, gradient in found.gradients.items() if gradient.any()}
+    assert moved == set(task._fields)
 
 
 def test_v4_knows_the_graph_and_not_its_labels(
