@@ -64,13 +64,16 @@ def test_what_was_run_is_shown(tmp_path: Path) -> None:
 def test_trials_with_settings_of_their_own_are_a_table_of_their_own(tmp_path: Path) -> None:
     ours = trial("metatne", preset="paper", steps=5000, settings={"num_steps": 5000})
     other = trial("lp", protocol="unlabelled-queries", memory_gb=1.26)
-    for name, row in (("a", ours), ("a", ours | {"trial": 2, "auc": 0.8}), ("b", other)):
+    before = trial("metagnn")  # a line of its first version
+    more = ours | {"trial": 2, "auc": 0.8}
+    for name, row in (("a", ours), ("a", more), ("b", other), ("b", before)):
         ResultsFile(tmp_path / "evaluate" / f"{name}.jsonl").append(row)
     page = write_single_runs(tmp_path, tmp_path, tmp_path)
     assert "| ppi, 10/20 | MetaTNE (paper) | 2 | 50 | 0.7500 |" in page
     assert "| 5,000 | 2 | 0.5 | `num_steps=5000` |" in page
     assert "| ppi, 10/20, unlabelled-queries | LP | 1 |" in page
-    assert page.count("| ppi, 10/20 ") == 1
+    assert "| ppi, 10/20 | Meta-GNN, earlier version | 1 |" in page
+    assert page.count("| ppi, 10/20 ") == 2
     assert "not written down" in page  # LP's line is of before
 
 

@@ -21,6 +21,7 @@ from metatne.experiments.search_space import (
     published_point,
     search_file,
 )
+from metatne.experiments.series import series_name
 from metatne.integrity import parse_json
 
 DATASETS_FILE = "datasets.json"
@@ -170,8 +171,6 @@ def _evaluated(rows: list[Row]) -> Iterator[str]:
 
 def _titles(row: Row) -> tuple[str, str, str]:
     """What was asked, of which method, with which settings."""
-    entry = check_method(row["method"])
-    preset = f" ({row['preset']})" if entry.has_presets else ""
     shape = f"{row['positives']}/{row['negatives']}"
     queries = f"{row['query_positives']}/{row['query_negatives']}"
     cell = [row["dataset"], shape]
@@ -183,7 +182,7 @@ def _titles(row: Row) -> tuple[str, str, str]:
     if "settings" in row:
         given = [f"`{name}={value}`" for name, value in row["settings"].items()]
         settings = ", ".join(given) or "as they are"
-    return _escaped(", ".join(cell)), f"{entry.title}{preset}", _escaped(settings)
+    return _escaped(", ".join(cell)), series_name(row), _escaped(settings)
 
 
 def _escaped(text: str) -> str:
