@@ -36,6 +36,11 @@ method = LabelPropagation().fit(graph)
 print(method.rank(positives=["lmms", "audacity", "ardour"], top=20))
 ```
 
+The column *probability* of a baseline's ranking puts its score between 0 and 1 and is not
+calibrated, unlike that of `MetaTNE`. Without negatives, sets of weak ones are drawn from the rest
+of the graph, each of as many as the setting `negatives`, and scores are averaged over the sets; the
+table's `attrs["weak_negatives"]` names them.
+
 Choices (a rate, p and q, when to stop) are made on tasks from validation labels, never on test
 labels; `metatne` and `ridge` also learn their weights from such tasks, by gradient. Embeddings that
 do not depend on labels are kept in the user's cache directory (`~/.cache/metatne/embeddings` on
@@ -105,7 +110,8 @@ def _section(name: str, entry: Entry) -> str:
     title = f"### `{name}`: {entry.title}{where}\n\n"
     if not issubclass(kind, Baseline):
         return title + OF_METATNE[name]
-    text = f"{title}{_document(kind)}\n"
+    door = f"`from {entry.module} import {entry.kind}`\n\n"
+    text = f"{title}{door}{_document(kind)}\n"
     shared = set(BaselineSettings.model_fields)
     own = {k: v for k, v in kind.kind_of_settings.model_fields.items() if k not in shared}
     if not own:

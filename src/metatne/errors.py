@@ -70,7 +70,12 @@ class FileFormatError(InputError):
     """A file is not what its format asks for; every bad place is named, up to a limit."""
 
     def __init__(
-        self, path: object, bad_lines: Sequence[BadLine], *, num_bad: int | None = None
+        self,
+        path: object,
+        bad_lines: Sequence[BadLine],
+        *,
+        num_bad: int | None = None,
+        advice: str = "",
     ) -> None:
         self.path = str(path)
         self.bad_lines = list(bad_lines)
@@ -82,6 +87,8 @@ class FileFormatError(InputError):
         ]
         if self.num_bad > len(shown):
             shown.append(f"… and {self.num_bad - len(shown)} more bad lines in {self.path}")
+        if advice:
+            shown.append(advice)
         super().__init__("\n".join(shown))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,6 +49,8 @@ def ray() -> Iterator[None]:
     with ray_session(num_cpus=2):
         yield
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+        gc.collect()  # Ray leaves files open, which would be another test's warning
 
 
 @pytest.mark.slow

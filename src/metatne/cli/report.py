@@ -25,7 +25,7 @@ PAGE, FIGURES = Path("RESULTS.md"), Path("docs/figures")
 
 EXAMPLE = """\b
 Example:
-  metatne report --results results --out RESULTS.md"""
+  metatne report --results my-results --out my-results.md"""
 
 app = new_app()
 

@@ -31,6 +31,7 @@ from metatne.cli.single_studies import (
 )
 from metatne.config import PRESETS, not_one_of
 from metatne.errors import InputError, RunError
+from metatne.evaluation.methods import check_method
 from metatne.evaluation.protocol import PAPER, PROTOCOLS, draws_label_zero
 from metatne.evaluation.results import ResultsFile
 from metatne.evaluation.runner import Engine, Trial, local_engine, run_trials
@@ -55,7 +56,8 @@ Studies:
 
 \b
 Example:
-  metatne reproduce overall --dataset ppi --trials 1-2 --methods lp,line,metatne --tasks 200"""
+  metatne reproduce overall --dataset ppi --trials 1-2 --methods lp,line,metatne --tasks 200 \\
+    --out my-results"""
 
 app = new_app()
 
@@ -255,9 +257,9 @@ def reproduce(
         def show(row: dict[str, Any]) -> None:
             progress.advance(bar)
             say(
-                f"{row['dataset']} {row['positives']}/{row['negatives']}{_queries(row)} "
-                f"{row['method']} trial {row['trial']}: AUC {row['auc']:.4f}  F1 {row['f1']:.4f}  "
-                f"recall {row['recall']:.4f}  {row['seconds']:.0f} s"
+                f"{row['dataset']} {row['positives']}/{row['negatives']}{_circumstances(row)} "
+                f"{_with_preset(row)} trial {row['trial']}: AUC {row['auc']:.4f}  "
+                f"F1 {row['f1']:.4f}  recall {row['recall']:.4f}  {row['seconds']:.0f} s"
             )
 
         try:
@@ -279,12 +281,18 @@ def _counted(num_trials: int) -> str:
     return f"{num_trials} trial{'' if num_trials == 1 else 's'}"
 
 
-def _queries(row: dict[str, Any]) -> str:
-    """How many queries a task has, where they are not as many as supports."""
+def _circumstances(row: dict[str, Any]) -> str:
+    """How many queries a task has, where they are not as many as supports; another protocol."""
     queries = row["query_positives"], row["query_negatives"]
-    if queries == (row["positives"], row["negatives"]):
-        return ""
-    return f" queries {queries[0]}/{queries[1]}"
+    is_as_supports = queries == (row["positives"], row["negatives"])
+    text = "" if is_as_supports else f" queries {queries[0]}/{queries[1]}"
+    return text if row["protocol"] == PAPER else f"{text} {row['protocol']}"
+
+
+def _with_preset(row: dict[str, Any]) -> str:
+    """The method, and the preset of one that has some."""
+    has_presets = check_method(row["method"]).has_presets
+    return f"{row['method']} ({row['preset']})" if has_presets else str(row["method"])
 
 
 _OF_TRIALS = ("--methods", "--shots", "--tasks", "--protocol", "--jobs")

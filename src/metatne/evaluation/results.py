@@ -34,6 +34,8 @@ MEASURED = ("auc", "f1", "recall", "average_precision", "seconds", "memory_gb")
 """What is measured of a trial."""
 
 
+WAY_OUT = "take these lines away and give the command again: their trials are then run again"
+
 MANY_MISSING = 3
 """Keys: a line that lacks more than so many is somebody else's."""
 
@@ -67,7 +69,7 @@ class ResultsFile:
             else:
                 bad.append(BadLine(number, *row))
         if bad:
-            raise FileFormatError(self.path, bad)
+            raise FileFormatError(self.path, bad, advice=WAY_OUT if rows else "")
         once: dict[tuple[Any, ...], dict[str, Any]] = {}
         for row in rows:  # two commands at once may have run the same trial
             once.setdefault(tuple(row[key] for key in self.key), row)

@@ -22,6 +22,9 @@ FIGURES = {
 
 METRICS = {"auc": "AUC", "f1": "F1"}
 
+LEAST_SPAN = 0.05
+"""Of an axis of scores."""
+
 MANY_TIMES = 20
 """From where on an axis that grows so much is logarithmic."""
 
@@ -102,7 +105,7 @@ def draw_curves(
 def _draw(rows: Sequence[Row], along: str, fixed: str, label: str, path: Path) -> None:
     held = sorted({row[fixed] for row in rows})
     figure = _new_figure(4.5 * len(held), 3.2 * len(METRICS))
-    axes = figure.subplots(len(METRICS), len(held), squeeze=False, sharex=True)
+    axes = figure.subplots(len(METRICS), len(held), squeeze=False, sharex=True, sharey="row")
     for column, value in enumerate(held):
         some = [row for row in rows if row[fixed] == value]
         for line, (metric, title) in enumerate(METRICS.items()):
@@ -113,7 +116,19 @@ def _draw(rows: Sequence[Row], along: str, fixed: str, label: str, path: Path) -
                 _curve(axis, name, groups)
             axis.set_ylabel(title)
             axis.grid(alpha=0.3)
+            _widen(axis)
         axes[0][column].set_title(f"{value} positives")
         axes[-1][column].set_xlabel(label)
     axes[0][0].legend()
+    counts = sorted({len({row["trial"] for row in of}) for of in by_series(rows).values()})
+    tasks = ", ".join(f"{each:,}" for each in sorted({row["tasks"] for row in rows}))
+    trials = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    figure.suptitle(f"{rows[0]['dataset']}: {trials} trials of {tasks} tasks", fontsize="medium")
     save_figure(figure, path)
+
+
+def _widen(axis: Any) -> None:
+    """What trials differ by anyway should not look like a cliff."""
+    low, high = axis.get_ylim()
+    lacking = max(0.0, LEAST_SPAN - (high - low))
+    axis.set_ylim(low - lacking / 2, high + lacking / 2)

@@ -36,8 +36,8 @@ READING = (
     "- Mean ± standard deviation over trials; *paper* is the paper's mean over its 50 trials.",
     "- Which trials are averaged matters: methods with fewer trials than others compare only on "
     "the trials that they share, which is what *difference* and *lead* do (*of it* is the "
-    "difference as a share of the other's mean). How easy few trials are is said below a table: "
-    "the paper's column is of 50.",
+    "difference as a share of the other's mean). The paper's column is of 50 trials: where some "
+    "methods have fewer than others, it is said below the table how easy theirs are.",
     "- *% improvement* is over the best of the paper's other methods that were run, by that "
     "metric, as in the paper's tables, each by the trials that it shares with ours (so many).",
     "- All trials cut the same labels of one graph, so *p* is of a paired t-test that is corrected "
@@ -46,14 +46,15 @@ READING = (
     "speed differs by three times and more, and which had other work to do (`metatne bench` "
     "measures). Embeddings that trials share (LINE, Node2vec, the features of GCN and Meta-GNN, "
     "NetMF in the ridge) were made in whichever trial came first, and so were trainings that the "
-    "cells of a trial share (GCN's and Planetoid's, mostly at 10/20).",
+    "cells of a trial share (GCN's and Planetoid's, mostly at 10/20). Where cells share one fit "
+    "because only their queries differ, each has all of its time.",
     "- *GB* is the most that the process held in any trial, with what trials before it in that "
     "process had left there.",
     "- MetaTNE is told by its preset. `default` is the kernel ridge with a meta-learned prior and "
     "walks from the examples that this project ships. `paper` is the paper's network as published, "
     "hours a trial. `paper-small`, also *MetaTNE of the paper*, is that in minutes: small batches "
     "of tasks, averaged weights, a ninth of the steps or so, one rate doubled and, but on PPI at "
-    "10/20, other numbers of queries ([all that differs](docs/methods.md)). `short` and `brief` "
+    "10/20, other numbers of queries (`docs/methods.md` has all that differs). `short` and `brief` "
     "are that network from a spectral start that knows the known labels, for 500 and 1,000 steps; "
     "`brief` decides at a line that validation tasks choose.",
     "- *Earlier version*: run before the method was last changed, and kept until it has been run "
@@ -73,7 +74,7 @@ def write_report(rows_by_study: dict[str, list[Row]]) -> str:
         "# Results\n",
         "Made by `metatne report`; behind every number are lines, a trial each, that "
         "`metatne reproduce` wrote. Every method, V1 to V5 of the ablation too, is described in "
-        "[docs/methods.md](docs/methods.md).\n",
+        "`docs/methods.md`.\n",
     ]
     if summary := list(_summary(rows_by_study)):
         parts.append("## At a glance\n")
@@ -132,7 +133,11 @@ def _summary(rows_by_study: dict[str, list[Row]]) -> Iterator[str]:
     if not lines:
         return
     names = ", ".join(METRICS[metric] for metric in SHOWN)
-    yield f"MetaTNE's preset `default`, {names}; *lead* is in AUC, on the trials that both have.\n"
+    yield (
+        f"MetaTNE's preset `default`, {names}; *lead* is in AUC, on the trials that both have, "
+        f"over the method that comes nearest (of those with {FEWEST_TO_TEST} such trials or more, "
+        "where there are any).\n"
+    )
     yield "| | trials | default | MetaTNE in the paper | best other method | its AUC | lead | p |"
     yield "|---|---|---|---|---|---|---|---|"
     for line in lines:
@@ -165,7 +170,7 @@ def _best_other(
 def _missing(rows_by_study: dict[str, list[Row]]) -> Iterator[str]:
     """A line for each data set and number of shots of the paper that lacks methods of the paper.
 
-    Of studies without any trial nothing is said.
+    Or for each study of them that was not run at all.
     """
     here = {row["dataset"] for rows in rows_by_study.values() for row in rows}
     of_paper_here = here.intersection(PAPER_DATASETS)
@@ -174,6 +179,8 @@ def _missing(rows_by_study: dict[str, list[Row]]) -> Iterator[str]:
             yield f"- {dataset}: no trial at all"
     for study in STUDIES.values():
         if not (rows := rows_by_study.get(study.name, [])):
+            if of_paper_here.intersection(study.datasets):
+                yield f"- `{study.name}` ({study.shows}): no trial at all"
             continue
         of_paper = [name for name in study.methods if check_method(name).is_in_paper]
         has_run = {

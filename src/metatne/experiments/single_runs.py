@@ -195,6 +195,11 @@ def _pictures(results: Path, plots: Path, beside: Path) -> Iterator[str]:
     found = {path.name: path for folder in folders for path in sorted(folder.glob("visual-*.svg"))}
     if found:
         yield f"\n## {PICTURE} (Figure 6)\n\n`metatne reproduce visual`\n"
+        yield (
+            "One task of a trial in each row: t-SNE of its supports, their prototypes, and a query "
+            "that is on the wrong side by the embeddings as they are (left; log-odds above 0 are "
+            "for the label) and on the right one by those that are adapted to it (right).\n"
+        )
     for path in found.values():
         name = path.stem.removeprefix("visual-")
         yield f"![{PICTURE}, {name}]({os.path.relpath(path, beside)})\n"

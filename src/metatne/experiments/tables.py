@@ -11,6 +11,7 @@ from metatne.evaluation.methods import METHODS, VARIANTS
 from metatne.evaluation.paper import paper_ablation, paper_result
 from metatne.evaluation.protocol import PAPER
 from metatne.experiments.comparison import (
+    BASELINES_OF_THE_PAPER,
     FEWEST_TO_TEST,
     LEARN_NOTHING,
     METRICS,
@@ -182,8 +183,11 @@ def _improvement_lines(cell: Cell, groups: Sequence[Group], in_paper: set[str]) 
     """As the last line of the paper's tables, for each of ourselves."""
     key = _paper_key(cell)
     papers = papers_improvements(key, cell.positives, cell.negatives) if key else {}
+    here = {method for method, _, _ in groups}
+    lacking = [METHODS[method].title for method in BASELINES_OF_THE_PAPER if method not in here]
+    without = f" (without {', '.join(lacking)})" if lacking else ""
     for name, gains in improvements(groups):
-        cells = [f"% improvement of {name}", ""]
+        cells = [f"% improvement of {name}{without}", ""]
         for metric in METRICS:
             columns = [gains] + ([papers] if metric in in_paper else [])
             cells += [_told_gain(found[metric]) if metric in found else "" for found in columns]

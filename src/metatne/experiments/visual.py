@@ -81,10 +81,11 @@ def draw_visual(
     for row, turned in enumerate(found):
         before, after = embeddings_of(network, tasks, turned)
         sign = "positive" if turned.is_positive else "negative"
-        _draw(axes[row][0], before, f"{sign} query, before: log-odds {turned.before:+.2f}", ["?"])
-        title = f"after: log-odds {turned.after:+.2f}"
-        _draw(axes[row][1], after, title, ["? (+)", "? (-)"])
-    axes[0][0].legend(loc="best", fontsize="small")
+        _draw(axes[row][0], before, f"{sign} query, before: log-odds {turned.before:+.2f}")
+        _draw(axes[row][1], after, f"after: log-odds {turned.after:+.2f}")
+    handles = dict(zip(*reversed(axes[0][0].get_legend_handles_labels()), strict=True))
+    handles |= dict(zip(*reversed(axes[0][1].get_legend_handles_labels()), strict=True))
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=4, fontsize="small")
     figure.suptitle(f"{graph.name}, trial {trial}, preset {preset}")
     for path in paths:
         save_figure(figure, path)
@@ -158,18 +159,30 @@ def embeddings_of(network: MetaTNENetwork, tasks: Tasks, turned: Turned) -> tupl
     return before, after
 
 
-def _draw(axis: Axes, groups: Groups, title: str, queries: list[str]) -> None:
+MARKS = {
+    "+": ("o", 30, POSITIVE, "hold the label"),
+    "-": ("o", 30, NEGATIVE, "lack it"),
+    "prototype +": ("*", 160, POSITIVE, "their prototype (+)"),
+    "prototype -": ("*", 160, NEGATIVE, "their prototype (-)"),
+    "?": ("X", 160, "black", "the query"),
+    # One may hide the other: they are the same node, among either set.
+    "? (+)": ("+", 300, POSITIVE, "the query, adapted with those that hold it"),
+    "? (-)": ("x", 160, NEGATIVE, "the query, adapted with those that lack it"),
+}
+"""Of every kind of point: its marker, size and colour, and what it stands for."""
+
+
+def _draw(axis: Axes, groups: Groups, title: str) -> None:
     names = list(groups)
     points = np.concatenate([groups[name] for name in names])
     places = TSNE(perplexity=8, random_state=0, n_jobs=1).fit(points)
     ends = np.cumsum([len(groups[name]) for name in names])
     for name, part in zip(names, np.split(np.asarray(places), ends[:-1]), strict=True):
-        colour = POSITIVE if "+" in name else NEGATIVE if "-" in name else "black"
-        marker = "*" if name.startswith("prototype") else "X" if name in queries else "o"
-        size = 30 if name in "+-" else 160
-        axis.scatter(
-            part[:, 0], part[:, 1], c=colour, marker=marker, s=size, label=name, edgecolors="white"
-        )
+        marker, size, colour, meaning = MARKS[name]
+        style: dict[str, Any] = {"c": colour, "marker": marker, "s": size, "label": meaning}
+        is_of_lines = marker in "+x"  # which show what is below them
+        style |= {"linewidths": 2.5} if is_of_lines else {"edgecolors": "white"}
+        axis.scatter(part[:, 0], part[:, 1], **style)
     axis.set_title(title, fontsize="medium")
     axis.set_xticks([])
     axis.set_yticks([])
