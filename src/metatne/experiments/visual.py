@@ -81,7 +81,7 @@ def draw_visual(
     for row, turned in enumerate(found):
         before, after = embeddings_of(network, tasks, turned)
         sign = "positive" if turned.is_positive else "negative"
-        _draw(axes[row][0], before, f"{sign} query, before: log-odds {turned.before:+.2f}")
+        _draw(axes[row][0], before, f"{sign} query, before: log-odds {turned.before:+.2g}")
         _draw(axes[row][1], after, f"after: log-odds {turned.after:+.2f}")
     handles = dict(zip(*reversed(axes[0][0].get_legend_handles_labels()), strict=True))
     handles |= dict(zip(*reversed(axes[0][1].get_legend_handles_labels()), strict=True))
@@ -90,7 +90,7 @@ def draw_visual(
     for path in paths:
         save_figure(figure, path)
     return "; ".join(
-        f"task {each.task}, query {each.query}: {each.before:+.2f} to {each.after:+.2f}"
+        f"task {each.task}, query {each.query}: {each.before:+.2g} to {each.after:+.2f}"
         for each in found
     )
 
