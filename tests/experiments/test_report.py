@@ -234,9 +234,9 @@ def test_how_easy_few_trials_are_is_told() -> None:
     said = [line for line in page.splitlines() if line.startswith("How easy")]
     assert said == [
         "How easy the 6 trials of GCN are: on them the AUC of LINE is "
-        f"{ease:+.4f} of what it is on all 10.",
+        f"{ease:.4f} above what it is on all 10.",
         "How easy the 7 trials of MetaTNE (default) are: on them the AUC of LINE is "
-        "-0.0150 of what it is on all 10.",
+        "0.0150 below what it is on all 10.",
     ]
     elsewhere = [row("gcn", trial, 0.6) for trial in range(51, 60)]
     assert "How easy the" not in write_report({"overall": [*many, *elsewhere]})

@@ -231,7 +231,8 @@ def _ease_of_few_trials(rows: Sequence[Row]) -> Iterator[str]:
         )
         yield (
             f"How easy the {len(those)} trials of {', '.join(names)} are: on them the AUC of "
-            f"{', '.join(steady)} is {ease:+.4f} of what it is on all {len(every)}.\n"
+            f"{', '.join(steady)} is {abs(ease):.4f} {'above' if ease > 0 else 'below'} what it is "
+            f"on all {len(every)}.\n"
         )
 
 
