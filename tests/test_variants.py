@@ -123,6 +123,7 @@ def test_v3_takes_the_factor_that_a_fifth_of_the_steps_likes_best(
         history = trained(factor, num_steps=6).history_[1:]  # all have the same start
         scores[factor] = (history["auc"] + history["f1"]).max()
     chosen = SumOfLosses(**settings).fit(planted, split=SPLIT)
+    assert chosen.num_steps_ == 5 * 6 + 30
     assert chosen.factor_ == max(scores, key=lambda factor: scores[factor]) != factors[0]
     whole = trained(chosen.factor_, num_steps=30)
     assert np.array_equal(chosen.embeddings_, whole.embeddings_)

@@ -166,16 +166,21 @@ class FreezingTrainer(Trainer):
 
     start_knows_labels = False
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._first_meta_step = expected_structural_steps(
+            self.config.num_steps,
+            decay_rate=self.config.decay_rate,
+            decay_period=self.config.decay_period,
+        )
+
     def take_step(self, tau: float) -> None:
         """A step of the kind whose time it is."""
-        step, config = self.state.step, self.config
-        first_meta_step = expected_structural_steps(
-            config.num_steps, decay_rate=config.decay_rate, decay_period=config.decay_period
-        )
-        if step < first_meta_step:
+        step = self.state.step
+        if step < self._first_meta_step:
             self.structural_step()
             return
-        if step == first_meta_step and self.average is not None:
+        if step == self._first_meta_step and self.average is not None:
             self.settle_embeddings()
             self.average.network.embeddings.data.copy_(self.network.embeddings.data)
         self.row_optimisers["meta embeddings"].rate = 0.0
@@ -221,8 +226,8 @@ class SumOfLosses(Variant):
             raise ConfigError(
                 f"V3 trains {len(FACTORS) + 1} models: it takes no {', '.join(options)}"
             )
-        settings = self.get_params()
-        briefly = settings | {"num_steps": math.ceil(TUNING_SHARE * self.config.num_steps)}
+        settings, tuning_steps = self.get_params(), math.ceil(TUNING_SHARE * self.config.num_steps)
+        briefly = settings | {"num_steps": tuning_steps}
 
         def score(factor: float) -> float:
             return _best_score(weighing_by(factor)(**briefly).fit(graph, split=split))
@@ -230,7 +235,13 @@ class SumOfLosses(Variant):
         with warnings.catch_warnings(action="ignore", category=QualityWarning):  # of the tries
             self.factor_ = max(FACTORS, key=score)
         self.trained_ = weighing_by(self.factor_)(**settings).fit(graph, split=split).trained_
+        self._num_tuning_steps = len(FACTORS) * tuning_steps
         return self
+
+    @property
+    def num_steps_(self) -> int:
+        """Those of the tries, too."""
+        return self._num_tuning_steps + super().num_steps_
 
 
 def weighing_by(weight: float) -> type[MetaTNE]:

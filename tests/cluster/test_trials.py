@@ -131,10 +131,31 @@ def test_a_trial_that_always_ends_its_worker_is_given_up(
 
 
 def test_what_ray_says_of_a_lost_worker_is_told() -> None:
-    error = OutOfMemoryError("Task was killed due to the node running low on memory")
-    text = str(_given_up(error))
+    reason = "1 worker was killed due to the node running low on memory."
+    text = str(_given_up(OutOfMemoryError(f"{reason}\nTop users: …\nRefer to the documentation")))
     assert text.startswith("its worker process died 3 times")
-    assert text.endswith("Ray says: Task was killed due to the node running low on memory")
+    assert text.endswith(f"Ray says: {reason}")
+
+
+@pytest.mark.usefixtures("ray_of_two")
+def test_where_no_worker_lives_the_run_ends_soon(
+    planted: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted.save(tmp_path / "graph")
+    deaths = tmp_path / "deaths"
+
+    def dies(trial: Trial) -> Outcome:
+        with deaths.open("a") as file:
+            file.write("one\n")
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+    monkeypatch.setattr("metatne.cluster.trials.run_one", dies)
+    settings = TrialSettings("lp", "default", 4, 6, num_tasks=20)
+    trials = [Trial(str(tmp_path / "graph"), settings, number) for number in range(1, 5)]
+    with pytest.raises(RunError, match="its worker process died 3 times"):
+        run_trials(trials, results=ResultsFile(tmp_path / "lines"), engine=ray_engine())
+    assert len(deaths.read_text().splitlines()) <= len(trials) * (1 + MAX_RESTARTS)
 
 
 @pytest.mark.usefixtures("ray_of_two")

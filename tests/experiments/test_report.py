@@ -7,6 +7,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+import pytest
 from scipy import stats
 
 from metatne.evaluation.methods import check_method
@@ -102,6 +103,38 @@ def test_trials_of_an_earlier_head_are_told_apart() -> None:
     assert line_of(page, "MetaTNE (default)")[1] == "4"
     assert line_of(page, "MetaTNE (default), earlier version")[1] == "2"
     assert "## At a glance" not in write_report({"overall": before})
+
+
+def test_a_lead_over_controls_that_learn_nothing_is_none() -> None:
+    degree = [row("degree", trial, 0.5) for trial in range(1, 8)]
+    before = [row("metagnn", trial, 0.65, version=1) for trial in range(1, 8)]
+    page = write_report({"overall": [*MANY, *degree, *before]})
+    assert line_of(page, "ppi, 10/20")[4] == ""
+    few = [row("line", trial, 0.69) for trial in (1, 2, 3)]
+    page = write_report({"overall": [*MANY, *degree, *few]})
+    assert line_of(page, "ppi, 10/20")[4] == "LINE (3)"
+    ahead = [row("unlabelled", trial, 0.73) for trial in range(1, 8)]
+    page = write_report({"overall": [*MANY, *ahead, *few]})
+    assert line_of(page, "ppi, 10/20")[4] == "No known label (7)"
+
+
+def test_improvement_is_over_methods_of_today_that_share_trials() -> None:
+    lp = [row("lp", trial, 0.6) for trial in (1, 2)]
+    before = [row("metagnn", trial, 0.7, version=1) for trial in (1, 2)]
+    elsewhere = [row("gcn", trial, 0.7) for trial in (8, 9)]
+    page = write_report({"overall": [*OURS, *lp, *before, *elsewhere]})
+    (line,) = (each for each in page.splitlines() if each.startswith("| % improvement"))
+    assert "(without LINE, Node2vec, Planetoid, GCN, Meta-GNN)" in line
+    assert line.count("over LP (2)") == 3
+
+
+def test_the_start_of_planetoid_is_named_for_what_it_is() -> None:
+    rows = [row("planetoid", 1, 0.6, best_step=0), row("planetoid", 2, 0.6, best_step=120)]
+    rows += [row("planetoid", 3, 0.6)]  # of before, which does not say
+    page = write_report({"overall": rows})
+    assert (
+        "In 1 of its 2 trials validation tasks liked the start of Planetoid best, by walks" in page
+    )
 
 
 def test_the_best_other_method_of_the_summary_is_todays() -> None:
@@ -238,6 +271,7 @@ def test_how_easy_few_trials_are_is_told() -> None:
         "How easy the 7 trials of MetaTNE (default) are: on them the AUC of LINE is "
         "0.0150 below what it is on all 10.",
     ]
+    assert "How easy the" not in write_report({"overall": [*MANY, *few]})  # nothing to tell by
     elsewhere = [row("gcn", trial, 0.6) for trial in range(51, 60)]
     assert "How easy the" not in write_report({"overall": [*many, *elsewhere]})
 
@@ -316,6 +350,26 @@ def test_what_the_paper_does_not_have_has_no_column() -> None:
     page = write_report({"overall": [row("metatne", 1, 0.7, dataset="debian")]})
     assert "| method | trials | AUC | F1 | recall | AP | seconds | GB |\n|" + 8 * "---|" in page
     assert len(line_of(page, "MetaTNE (default)")) == 8
+
+
+def test_plots_show_all_points_on_one_scale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+    monkeypatch.setattr("metatne.experiments.plots.save_figure", lambda fig, _: drawn.append(fig))
+    rows = [
+        row("metatne", 1, auc, f1=auc, positives=k, negatives=n, query_negatives=n)
+        for k, auc in ((10, 0.6), (20, 0.605))
+        for n in (10, 20)
+    ]
+    rows += [row("planetoid", 1, 0.9, f1=0.3, positives=20)]
+    draw_plots({"negatives": rows}, tmp_path, tmp_path)
+    (figure,) = drawn
+    for axis in figure.axes:
+        low, high = axis.get_ylim()
+        assert low <= axis.dataLim.y0 <= axis.dataLim.y1 <= high
+        assert high - low >= 0.05
+        assert axis.get_ylim() == figure.axes[figure.axes.index(axis) // 2 * 2].get_ylim()
 
 
 def test_plots(tmp_path: Path) -> None:

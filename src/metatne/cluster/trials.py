@@ -10,7 +10,7 @@ from functools import cache
 
 import ray
 
-from metatne.cluster.session import last_error, plain_errors
+from metatne.cluster.session import plain_errors
 from metatne.errors import RunError
 from metatne.evaluation.runner import (
     MAX_RESTARTS,
@@ -54,6 +54,8 @@ def ray_engine() -> Engine:
         running: dict[ray.ObjectRefGenerator, Places] = {}
         ready, lost = families_of(trials), deque[Places]()
         deaths: Counter[int] = Counter()
+        has_ended = False
+        """Whether any trial has."""
         with plain_errors():
             try:
                 while running or ready or lost:
@@ -74,11 +76,14 @@ def ray_engine() -> Engine:
                         if deaths[family[0]] <= MAX_RESTARTS:
                             lost.append(family)
                             continue
+                        if not has_ended:  # all others have died too: they would fare no better
+                            raise _given_up(error) from None
                         outcome = _given_up(error)
                         place = family.popleft()
                         if family:
                             ready.append(family)
                     else:
+                        has_ended = True
                         place = family.popleft()
                         if not family:
                             del running[stream]
@@ -110,4 +115,5 @@ def _forget_before(name: str) -> None:
 def _given_up(error: Exception) -> RunError:
     if isinstance(error, ray.exceptions.WorkerCrashedError):
         return died_too_often()
-    return RunError(f"{died_too_often()}. Ray says: {last_error(str(error))}")
+    reason = next((line for line in str(error).splitlines() if line.strip()), repr(error))
+    return RunError(f"{died_too_often()}. Ray says: {reason}")

@@ -34,7 +34,7 @@ MEASURED = ("auc", "f1", "recall", "average_precision", "seconds", "memory_gb")
 """What is measured of a trial."""
 
 
-WAY_OUT = "take these lines away and give the command again: their trials are then run again"
+WAY_OUT = "take these lines away; the command that wrote them runs their trials again"
 
 MANY_MISSING = 3
 """Keys: a line that lacks more than so many is somebody else's."""

@@ -134,7 +134,7 @@ _last_fit = LastFit()
 
 
 def forget() -> None:
-    """Let go of graphs, which may have been replaced since, and of what was fitted on them."""
+    """Let go of graphs, which may have been replaced since, and of the last fit."""
     _open.cache_clear()
     _last_fit.forget()
 

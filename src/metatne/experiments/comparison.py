@@ -120,31 +120,35 @@ Gain = tuple[float, str]
 """In %, and over whom, with the number of trials."""
 
 
-def improvements(groups: Sequence[Group]) -> Iterator[tuple[str, dict[str, Gain]]]:
+def improvements(groups: Sequence[Group]) -> Iterator[tuple[str, dict[str, Gain], list[str]]]:
     """What each of ourselves gains over the best baseline of the paper, in % of it, by metric.
 
-    Each baseline counts by the trials that both have, and the best is the one gained least on.
+    Each baseline, as it is today, counts by the trials that both have, however few (that is told);
+    the best is the one gained least on. Last come the baselines that share no trial.
     """
-    baselines = [
-        (title, trials) for method, title, trials in groups if method in BASELINES_OF_THE_PAPER
-    ]
+    todays = {
+        method: (title, trials)
+        for method, title, trials in groups
+        if method in BASELINES_OF_THE_PAPER and not is_of_earlier_version(trials[0])
+    }
     for method, name, ours in groups:
         if method not in OURSELVES:
             continue
         by_trial = {row["trial"]: row for row in ours}
-        gains: dict[str, Gain] = {}
-        for metric in IMPROVED:
-            found = []
-            for title, trials in baselines:
-                shared = [row for row in trials if row["trial"] in by_trial]
+        found: dict[str, list[Gain]] = {metric: [] for metric in IMPROVED}
+        lacking = []
+        for baseline in BASELINES_OF_THE_PAPER:
+            title, trials = todays.get(baseline, (METHODS[baseline].title, []))
+            shared = [row for row in trials if row["trial"] in by_trial]
+            if not shared:
+                lacking.append(title)
+            for metric, gains in found.items():
                 theirs = sum(row[metric] for row in shared)
                 if theirs:
                     total = sum(by_trial[row["trial"]][metric] for row in shared)
-                    found.append((100 * (total / theirs - 1), f"{title} ({len(shared)})"))
-            if found:
-                gains[metric] = min(found)
-        if gains:
-            yield name, gains
+                    gains.append((100 * (total / theirs - 1), f"{title} ({len(shared)})"))
+        if best := {metric: min(gains) for metric, gains in found.items() if gains}:
+            yield name, best, lacking
 
 
 def papers_improvements(paper_name: str | None, positives: int, negatives: int) -> dict[str, Gain]:

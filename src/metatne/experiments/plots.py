@@ -116,9 +116,10 @@ def _draw(rows: Sequence[Row], along: str, fixed: str, label: str, path: Path) -
                 _curve(axis, name, groups)
             axis.set_ylabel(title)
             axis.grid(alpha=0.3)
-            _widen(axis)
         axes[0][column].set_title(f"{value} positives")
         axes[-1][column].set_xlabel(label)
+    for of_metric in axes:  # one scale a row, once all is drawn
+        _widen(of_metric[0])
     axes[0][0].legend()
     counts = sorted({len({row["trial"] for row in of}) for of in by_series(rows).values()})
     tasks = ", ".join(f"{each:,}" for each in sorted({row["tasks"] for row in rows}))

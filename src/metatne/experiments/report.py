@@ -12,6 +12,7 @@ from metatne.experiments.comparison import (
     LEARN_NOTHING,
     METRICS,
     OURSELVES,
+    Group,
     by_method,
     our_trials,
     p_value,
@@ -36,8 +37,9 @@ READING = (
     "- Mean ± standard deviation over trials; *paper* is the paper's mean over its 50 trials.",
     "- Which trials are averaged matters: methods with fewer trials than others compare only on "
     "the trials that they share, which is what *difference* and *lead* do (*of it* is the "
-    "difference as a share of the other's mean). The paper's column is of 50 trials: where some "
-    "methods have fewer than others, it is said below the table how easy theirs are.",
+    "difference as a share of the other's mean). The paper's column is of 50 trials: how easy "
+    "those are that some methods are limited to is said below a table, where methods with more "
+    "trials can tell.",
     "- *% improvement* is over the best of the paper's other methods that were run, by that "
     "metric, as in the paper's tables, each by the trials that it shares with ours (so many).",
     "- All trials cut the same labels of one graph, so *p* is of a paired t-test that is corrected "
@@ -115,12 +117,10 @@ def _summary(rows_by_study: dict[str, list[Row]]) -> Iterator[str]:
         means = [statistics.mean(row[metric] for row in ours) for metric in SHOWN]
         paper = papers_means(cell, OURS)
         others = [
-            (name, trials)
-            for method, name, trials in groups
-            if method not in OURSELVES and not is_of_earlier_version(trials[0])
+            group
+            for group in groups
+            if group[0] not in OURSELVES and not is_of_earlier_version(group[2][0])
         ]
-        if all(method in {*OURSELVES, *LEARN_NOTHING} for method, _, _ in groups):
-            others = []  # a lead over these alone would say little
         lines.append(
             [
                 cell.title(with_queries=varies),
@@ -148,22 +148,30 @@ def _joined(values: Sequence[float]) -> str:
     return " / ".join(f"{value:.4f}" for value in values)
 
 
-def _best_other(
-    ours: Sequence[Row], others: Sequence[tuple[str, list[Row]]]
-) -> tuple[str, str, str, str]:
-    """Name, AUC, our lead and its p of the best of them on the trials of ours."""
+_Lead = tuple[float, str, float, list[float]]
+"""Ours over another method on shared trials: the mean, whose, its AUC, and trial by trial."""
+
+
+def _best_other(ours: Sequence[Row], others: Sequence[Group]) -> tuple[str, str, str, str]:
+    """Name, AUC, our lead and its p of the best of them on the trials of ours.
+
+    Of controls that learn nothing only where they lead what learns: over them alone a lead would
+    say little.
+    """
     by_trial = {row["trial"]: row["auc"] for row in ours}
-    found = []
-    for name, trials in others:
+    found: list[_Lead] = []
+    controls: list[_Lead] = []
+    for method, name, trials in others:
         shared = [row for row in trials if row["trial"] in by_trial]
         if shared:
             gaps = [by_trial[row["trial"]] - row["auc"] for row in shared]
             theirs = statistics.mean(row["auc"] for row in shared)
-            found.append((statistics.mean(gaps), name, theirs, gaps))
+            group = controls if method in LEARN_NOTHING else found
+            group.append((statistics.mean(gaps), name, theirs, gaps))
     if not found:
         return "", "", "", ""
     many = [each for each in found if len(each[3]) >= FEWEST_TO_TEST]
-    lead, name, theirs, gaps = min(many or found)
+    lead, name, theirs, gaps = min((many or found) + controls)
     return f"{name} ({len(gaps)})", f"{theirs:.4f}", f"{lead:+.4f}", p_value(gaps)
 
 

@@ -81,8 +81,8 @@ STUDIES = {
             compared=("f1", "auc"),
             note="The paper's Table 3 is of F1; an order by F1 need not be one by AUC. With "
             "`paper-small` all start at random, as published, and take the same number of steps; "
-            "V3's are of both kinds at once, and its factor is chosen after a fifth of them. With "
-            "`short` all but V4 and V5 start from a spectral embedding that knows the known "
+            "V3's are of both kinds at once, after five tries of a fifth of them for its factor. "
+            "With `short` all but V4 and V5 start from a spectral embedding that knows the known "
             "labels, V4 from one of the graph alone, since what it freezes is to be structure; "
             "V5, at random, has hardly learned after the 500 steps.",
         ),

@@ -11,7 +11,6 @@ from metatne.evaluation.methods import METHODS, VARIANTS
 from metatne.evaluation.paper import paper_ablation, paper_result
 from metatne.evaluation.protocol import PAPER
 from metatne.experiments.comparison import (
-    BASELINES_OF_THE_PAPER,
     FEWEST_TO_TEST,
     LEARN_NOTHING,
     METRICS,
@@ -183,10 +182,8 @@ def _improvement_lines(cell: Cell, groups: Sequence[Group], in_paper: set[str]) 
     """As the last line of the paper's tables, for each of ourselves."""
     key = _paper_key(cell)
     papers = papers_improvements(key, cell.positives, cell.negatives) if key else {}
-    here = {method for method, _, _ in groups}
-    lacking = [METHODS[method].title for method in BASELINES_OF_THE_PAPER if method not in here]
-    without = f" (without {', '.join(lacking)})" if lacking else ""
-    for name, gains in improvements(groups):
+    for name, gains, lacking in improvements(groups):
+        without = f" (without {', '.join(lacking)})" if lacking else ""
         cells = [f"% improvement of {name}{without}", ""]
         for metric in METRICS:
             columns = [gains] + ([papers] if metric in in_paper else [])
@@ -201,30 +198,33 @@ def _told_gain(gain: Gain) -> str:
 
 def _kept_starts(rows: Sequence[Row]) -> Iterator[str]:
     """Who was no better after any step of training than before the first, and how often."""
-    for _, name, trials in by_method(rows):
-        kept = sum(row.get("best_step") == 0 for row in trials)
+    for method, name, trials in by_method(rows):
+        steps = [row["best_step"] for row in trials if row.get("best_step") is not None]
+        kept = steps.count(0)
+        before = "by walks alone" if method == "planetoid" else "before any step"
         if kept:
             yield (
-                f"In {kept} of its {len(trials)} trials validation tasks liked the start of {name} "
-                "best, before any step.\n"
+                f"In {kept} of its {len(steps)} trials validation tasks liked the start of {name} "
+                f"best, {before}.\n"
             )
 
 
 def _ease_of_few_trials(rows: Sequence[Row]) -> Iterator[str]:
     """How much easier than all trials those are that some methods are limited to."""
     groups = list(by_method(rows))
-    every = max(({row["trial"] for row in trials} for _, _, trials in groups), key=len)
-    steady = {
+    others = {
         name: {row["trial"]: row["auc"] for row in trials}
         for method, name, trials in groups
-        if method not in {*OURSELVES, *LEARN_NOTHING} and {row["trial"] for row in trials} == every
+        if method not in {*OURSELVES, *LEARN_NOTHING}
     }
+    every = max((aucs.keys() for aucs in others.values()), key=len, default=set[int]())
+    steady = {name: aucs for name, aucs in others.items() if aucs.keys() == every}
     few: dict[frozenset[int], list[str]] = {}
     for _, name, trials in groups:
         those = frozenset(row["trial"] for row in trials)
         if len(those) >= FEWEST_TO_TEST and those < every:
             few.setdefault(those, []).append(name)
-    for those, names in few.items() if steady else ():
+    for those, names in few.items():
         ease = statistics.mean(
             statistics.mean(auc[trial] for trial in those) - statistics.mean(auc.values())
             for auc in steady.values()
