@@ -304,6 +304,7 @@ def test_variants_are_compared_with_metatne_of_their_own_preset() -> None:
     for table, (preset, gap) in zip(of_auc, gaps.items(), strict=True):
         assert line_of(table, f"V1 ({preset})")[2] == f"{gap:+.4f}"
         assert table.count("| V1 (") == 1
+        assert "| MetaTNE (" not in table.partition("less each other")[0]
 
 
 def test_methods_without_a_trial_are_named() -> None:

@@ -69,7 +69,8 @@ def comparison(rows: Sequence[Row], metric: str, *, preset: str) -> str:
     """MetaTNE, and that of the paper, against every other method on the trials that both have.
 
     MetaTNE with the preset that the study is about; where that has no trial, with each that has.
-    V1 to V5 are MetaTNE of some preset, each with one part otherwise: they are held against it.
+    V1 to V5 are MetaTNE of some preset, each with one part otherwise: they are held against it,
+    and presets not against each other where there are such.
     """
     groups = list(by_method(rows))
     ours = [group for group in groups if group[0] == OURS]
@@ -84,15 +85,16 @@ def comparison(rows: Sequence[Row], metric: str, *, preset: str) -> str:
     return "\n".join(tables)
 
 
-def _rivals(group: Group, groups: Iterable[Group]) -> Iterator[Group]:
+def _rivals(group: Group, groups: Sequence[Group]) -> Iterator[Group]:
     """Whom one of ourselves is held against."""
     method, name, trials = group
+    has_variants = any(rival[0] in VARIANTS for rival in groups)
     for rival in groups:
-        is_variant_of_another = (
-            rival[0] in VARIANTS and rival[2][0]["preset"] != trials[0]["preset"]
-        )
+        is_of_another_preset = (
+            rival[0] in VARIANTS or (rival[0] == OURS and has_variants)
+        ) and rival[2][0]["preset"] != trials[0]["preset"]
         is_told_already = method == OF_THE_PAPER and rival[0] in OURSELVES
-        if rival[1] != name and not is_variant_of_another and not is_told_already:
+        if rival[1] != name and not is_of_another_preset and not is_told_already:
             yield rival
 
 
