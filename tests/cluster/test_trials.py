@@ -168,7 +168,10 @@ def test_a_worker_that_dies_with_its_trials_done_does_no_harm(
         work: Callable[[Trial], Outcome], trials: Sequence[Trial], name: str
     ) -> Iterator[Outcome]:
         yield from map(work, trials)
-        time.sleep(1)  # for the last outcome to be on its way
+        if (tmp_path / "died").exists():
+            return
+        (tmp_path / "died").touch()
+        time.sleep(2)  # for the last outcome to be on its way
         os.kill(os.getpid(), signal.SIGKILL)
 
     monkeypatch.setattr("metatne.cluster.trials._run_in_turn", in_turn_and_die)
@@ -187,9 +190,9 @@ def test_an_engine_that_is_left_lets_no_trial_begin(
 
     def noted(trial: Trial) -> Outcome:
         with begun.open("a") as file:
-            file.write("one\n")
+            file.write(f"{os.getpid()}\n")
         if trial.settings.negatives > 4:
-            time.sleep(3)
+            time.sleep(600)
         return run_one(replace(trial, settings=replace(trial.settings, method="lp")))
 
     monkeypatch.setattr("metatne.cluster.trials.run_one", noted)
@@ -197,8 +200,12 @@ def test_an_engine_that_is_left_lets_no_trial_begin(
     outcomes = ray_engine()([Trial(str(tmp_path / "graph"), cell, 1) for cell in cells])
     next(outcomes)
     outcomes.close()  # type: ignore[attr-defined] # a generator, as engines are
-    time.sleep(5)
-    assert len(begun.read_text().splitlines()) <= 2
+    worker = begun.read_text().split()[0]
+    deadline = time.monotonic() + 60
+    while Path("/proc", worker).exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not Path("/proc", worker).exists()
+    assert len(begun.read_text().split()) <= 2
 
 
 @pytest.mark.usefixtures("ray_of_two")
