@@ -4,52 +4,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from pathlib import Path
-from typing import Any
 
-import pytest
 from scipy import stats
 
-from metatne.evaluation.methods import check_method
+from experiments.rows import LP, MANY, MANY_LP, OURS, line_of, row
 from metatne.evidence.head import VERSION
 from metatne.experiments.comparison import p_value
-from metatne.experiments.plots import by_series, draw_plots
 from metatne.experiments.report import write_report
-
-
-def row(method: str, trial: int, auc: float, **changes: Any) -> dict[str, Any]:
-    return {
-        "dataset": "ppi",
-        "method": method,
-        "preset": "default",
-        "positives": 10,
-        "negatives": 20,
-        "query_positives": 10,
-        "query_negatives": 20,
-        "protocol": "paper",
-        "tasks": 1000,
-        "trial": trial,
-        "config_hash": f"of {method}",
-        "version": VERSION if method == "metatne" else check_method(method).version,
-        "auc": auc,
-        "f1": 0.5,
-        "recall": 0.6,
-        "average_precision": 0.4,
-        "seconds": 10.0 * trial,
-        "steps": 5,
-        "memory_gb": 0.5 + trial / 10,
-    } | changes
-
-
-OURS = [row("metatne", trial, 0.70 + trial / 100) for trial in (1, 2, 3, 4)]
-LP = [row("lp", trial, 0.60 + trial / 50) for trial in (2, 3, 4, 9)]
-MANY = [row("metatne", trial, 0.70 + trial / 100) for trial in range(1, 8)]
-MANY_LP = [row("lp", trial, 0.60 + trial / 50) for trial in range(2, 9)]
-
-
-def line_of(page: str, start: str) -> list[str]:
-    line = next(line for line in page.splitlines() if line.startswith(f"| {start} |"))
-    return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def test_a_table_has_means_and_the_papers_numbers() -> None:
@@ -353,40 +314,6 @@ def test_what_the_paper_does_not_have_has_no_column() -> None:
     assert len(line_of(page, "MetaTNE (default)")) == 8
 
 
-def test_plots_show_all_points_on_one_scale(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drawn = []
-    monkeypatch.setattr("metatne.experiments.plots.save_figure", lambda fig, _: drawn.append(fig))
-    rows = [
-        row("metatne", 1, auc, f1=auc, positives=k, negatives=n, query_negatives=n)
-        for k, auc in ((10, 0.6), (20, 0.605))
-        for n in (10, 20)
-    ]
-    rows += [row("planetoid", 1, 0.9, f1=0.3, positives=20)]
-    draw_plots({"negatives": rows}, tmp_path, tmp_path)
-    (figure,) = drawn
-    for axis in figure.axes:
-        low, high = axis.get_ylim()
-        assert low <= axis.dataLim.y0 <= axis.dataLim.y1 <= high
-        assert high - low >= 0.05
-        assert axis.get_ylim() == figure.axes[figure.axes.index(axis) // 2 * 2].get_ylim()
-
-
-def test_plots(tmp_path: Path) -> None:
-    rows = [
-        row(method, trial, 0.6 + n / 1000, negatives=n, query_negatives=n)
-        for method in ("metatne", "planetoid")
-        for trial in (1, 2)
-        for n in (10, 20)
-    ]
-    shown = draw_plots({"negatives": rows}, tmp_path / "plots", tmp_path)
-    assert "![negatives, ppi](plots/negatives-ppi.svg)" in shown
-    first = (tmp_path / "plots" / "negatives-ppi.svg").read_text()
-    assert "MetaTNE" in first
-    assert draw_plots({}, tmp_path, tmp_path) == ""
-
-
 def test_trials_that_share_labels_are_no_fifty_independent_ones() -> None:
     """As if there were at most 1 / 0.25 = 4 of them, however many there are."""
     few, many = [0.01, 0.03] * 5, [0.01, 0.03] * 500
@@ -402,14 +329,3 @@ def test_a_changed_baseline_is_told_apart() -> None:
     page = write_report({"overall": [*OURS, *before, row("metagnn", 1, 0.7, version=3)]})
     assert line_of(page, "Meta-GNN")[1] == "1"
     assert line_of(page, "Meta-GNN, earlier version")[1] == "2"
-
-
-def test_plots_tell_trials_of_an_earlier_head_apart() -> None:
-    now = [row("metatne", trial, 0.7) for trial in (1, 2)]
-    before = [row("metatne", trial, 0.6, version=VERSION - 1) for trial in (1, 2)]
-    found = by_series([*now, *before, row("lp", 1, 0.5)])
-    assert {name: len(rows) for name, rows in found.items()} == {
-        "LP": 1,
-        "MetaTNE (default)": 2,
-        "MetaTNE (default), earlier version": 2,
-    }
